@@ -66,7 +66,7 @@ PARTS = {
         ),
         (
             *("cohere", "fastapi", "haystack", "httpx", "huggingface_hub", "langchain_openai"),
-            *("llama_index", "llm", "mcp", "openai"),
+            *("llama_index", "llm", "mcp", "ollama", "openai"),
         ),
     ),
     "server": Part(

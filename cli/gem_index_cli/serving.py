@@ -67,6 +67,15 @@ def serve(
     key_file: KeyFile = None,
     insecure: Insecure = False,
     name: Names = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin",
+            help="The origin of a page or plugin that may send requests, such as app://obsidian.md or "
+            "http://localhost:3000; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     alias: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,6 +107,7 @@ def serve(
         keys={} if key_file is None else read_keys(key_file),
         insecure=insecure,
         names=tuple(name or ()),
+        origins=tuple(allow_origin or ()),
         aliases=_pairs("--alias", alias),
         targets=_pairs("--target", target),
     )

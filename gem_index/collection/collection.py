@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
 from gem_index.collection.corpus.questions import CorpusQuestions
-from gem_index.collection.request import Query, SearchOptions, SearchRequest
+from gem_index.collection.request import Query, SearchOptions, SearchRequest, check_queries
 from gem_index.collection.results import (
     CollectionStatus,
     DeleteReport,
@@ -336,13 +336,7 @@ class Collection(CollectionTables, CorpusQuestions):
         """
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
-        requests = []
-        for place, query in enumerate(queries, 1):
-            try:
-                requests.append(SearchRequest(query, k, where, **options))
-            except InputError as error:
-                raise InputError(f"query {place}: {error}") from error
-        return answer_all(self.access, requests)
+        return answer_all(self.access, check_queries(queries, k, where, **options))
 
     def similar(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ __all__ = [
     "Query",
     "SearchOptions",
     "SearchRequest",
+    "check_queries",
     "check_threshold",
 ]
 
@@ -185,3 +186,25 @@ class SearchRequest:
     def filtered(self) -> bool:
         """Whether there is a filter (it may be malformed)."""
         return self.where is not None and self.where != {}
+
+
+def check_queries(
+    queries: Iterable[Query],
+    k: int | None,
+    where: Mapping[str, Any] | None = None,
+    **options: Unpack[SearchOptions],
+) -> list[SearchRequest]:
+    """Return the requests for several queries with the same options.
+
+    Raises
+    ------
+    InputError
+        As from :class:`SearchRequest`; the message has the number of the query.
+    """
+    requests = []
+    for place, query in enumerate(queries, 1):
+        try:
+            requests.append(SearchRequest(query, k, where, **options))
+        except InputError as error:
+            raise InputError(f"query {place}: {error}") from error
+    return requests

@@ -46,7 +46,8 @@ class UnknownNameError(InputError):
             hint = f"existing names: {', '.join(self.known[:8])}; {advice}"
         else:
             hint = f"there is none yet; {advice}"
-        super().__init__(f"no {kind} is named {quoted(name)}: {hint}")
+        verb = "are" if kind.endswith("s") else "is"
+        super().__init__(f"no {kind} {verb} named {quoted(name)}: {hint}")
         self.advice = advice if isinstance(advice, Advice) and not near else None
 
 

@@ -31,9 +31,9 @@ from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 
-# The block size bounds memory.
+# The block size bounds memory: a text of made-up words needs a vector for each word.
 _BLOCK = 32_768
-_BLOCK_CHARACTERS = 8_000_000
+_BLOCK_CHARACTERS = 1_000_000
 _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
 Result = TypeVar("Result")
 
@@ -388,4 +388,4 @@ def blocks_for_fit(corpus: Iterable[str]) -> Iterator[list[str]]:
 
 def _blocks(texts: Iterable[str], most: int) -> Iterator[list[str]]:
     check_texts(texts)
-    return blocks_of_texts(texts, most, most // _BLOCK * _BLOCK_CHARACTERS)
+    return blocks_of_texts(texts, most, _BLOCK_CHARACTERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -11,27 +11,33 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server import (
+    cohere,
     collections,
     documents,
     files,
+    knowledge,
     maps,
+    ollama,
     openai,
     page,
     reranking,
     searching,
     tei,
+    weaviate,
 )
 from gem_index.server.bodies import problem_of
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
 from gem_index.server.errors import (
     OpenAIError,
+    PlainError,
     RerankError,
     TeiError,
     error_descriptions,
@@ -43,6 +49,8 @@ from gem_index.server.files import is_upload
 from gem_index.server.guard import REQUEST_ID, Guard, log_server_error
 from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
+from gem_index.server.origins import Origins
+from gem_index.server.paths import nearest
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ
 from gem_index.server.security import KeyRing
@@ -64,8 +72,10 @@ def create_app(
     keys: Mapping[bytes, Permission] | None = None,
     key_required: bool = False,
     hosts: frozenset[str] | None = None,
+    origins: Collection[str] = (),
     aliases: Mapping[str, str] | None = None,
     targets: Mapping[str, str] | None = None,
+    end_process: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """Return the application of a home.
 
@@ -79,23 +89,29 @@ def create_app(
         Whether requests need a key even if there is none. Otherwise they need one as soon as there is a key.
     hosts : frozenset of str, optional
         Host names that the header Host may have; by default any.
+    origins : collection of str, optional
+        Pages of other sites that may send requests, and read the answers; by default none.
     aliases : mapping of str to str, optional
         Other names of models, for clients with fixed model names.
     targets : mapping of str to str, optional
         Vector databases that requests may push to: their URLs by name.
+    end_process : callable
+        Called at the end if threads still work, whose end the interpreter would wait for.
     """
-    bounds, metrics = limits or Limits(), Metrics()
+    bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(home, bounds, load_settings().threads, aliases or {}, targets or {})
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
+        app.openapi()  # nor the first 404, which names a near route
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
         app.state.ready = False
         noting.cancel()
-        await context.close()
+        if not await context.close():
+            end_process()
 
     app = FastAPI(
         title="gem-index",
@@ -112,9 +128,12 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, files, maps, searching):
+    for module in (openai, collections, documents, files, maps, searching, knowledge):
         app.include_router(module.router)
-    app.include_router(reranking.router, responses=error_descriptions(RerankError))
+    for module in (reranking, cohere):
+        app.include_router(module.router, responses=error_descriptions(RerankError))
+    for module in (ollama, weaviate):
+        app.include_router(module.router, responses=error_descriptions(PlainError))
     app.include_router(tei.router, responses=error_descriptions(TeiError))
     app.include_router(page.router)
 
@@ -145,10 +164,13 @@ def create_app(
         Guard,
         limits=bounds,
         hosts=hosts,
+        origins=allowed,
         metrics=metrics,
         memory=context.memory,
         streams=lambda path: is_stream(path) or is_upload(path),
     )
+    if allowed.allowed:
+        app.add_middleware(CORSMiddleware, **allowed.cross_origin_rules)
     return app
 
 
@@ -159,36 +181,41 @@ async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
         await asyncio.sleep(1)
 
 
+def _expected(path: str, app: FastAPI) -> str:
+    near = nearest(path, app.openapi()["paths"])
+    return f"did you mean {near}?" if near else "expected a route of /openapi.json"
+
+
 def _handle_errors(app: FastAPI) -> None:
     """Answer errors in the form of the requested interface."""
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:
         log_server_error(error, request.scope[REQUEST_ID])
-        return error_response(request.url.path, status_of(error), message_for(error))
+        return error_response(request.scope["path"], status_of(error), message_for(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JsonResponse:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
-            return error_response(request.url.path, 400, f"the body is not JSON: {reason}")
+            return error_response(request.scope["path"], 400, f"the body is not JSON: {reason}")
         if isinstance(first.get("input"), bytes):  # the body was not parsed
             kind = quoted(request.headers.get("content-type"))
             problem = f"the header Content-Type is {kind}; expected application/json"
-            return error_response(request.url.path, 400, problem)
+            return error_response(request.scope["path"], 400, problem)
         # OpenAI uses 400 for every wrong body, the others use 422
-        status = 400 if request.url.path.startswith("/v1/embeddings") else 422
-        return error_response(request.url.path, status, problem_of(error.errors()))
+        status = 400 if request.scope["path"].startswith("/v1/embeddings") else 422
+        return error_response(request.scope["path"], status, problem_of(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def unrouted(request: Request, error: HTTPException) -> JsonResponse:
         path = quoted(f"{request.method} {request.url.path}")
         problem = {
             400: "the body is not JSON: it is not UTF-8, or nested too deeply",
-            404: f"found {path}; expected a route of /openapi.json",
+            404: f"found {path}; {_expected(request.url.path, app)}",
             405: f"found {path}; expected another method: /openapi.json tells which",
         }.get(error.status_code, str(error.detail))
-        response = error_response(request.url.path, error.status_code, problem)
+        response = error_response(request.scope["path"], error.status_code, problem)
         response.headers.update(error.headers or {})
         return response

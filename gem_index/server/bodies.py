@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gem_index.quoting import quoted
 
-__all__ = ["Several", "StrictBody", "problem_of"]
+__all__ = ["Several", "StrictBody", "expectation", "problem_of"]
 
 _ALTERNATIVE = re.compile(r"str|bool|float|(list|dict)\[.*|[A-Z]\w*Request")
 """The names that pydantic adds to a location for each type that a value could have."""
@@ -56,7 +56,12 @@ def problem_of(errors: Sequence[Mapping[str, Any]]) -> str:
         return f"found no {f'field {quoted(place)}' if place else 'body'}; expected one"
     if first["type"] == "extra_forbidden":
         return f"found the field {quoted(place)}; expected none of that name"
-    return f"{place or 'the body'}: found {quoted(first.get('input'))}; expected: {first['msg']}"
+    return f"{place or 'the body'}: found {quoted(first.get('input'))}; expected {expectation(first['msg'])}"
+
+
+def expectation(message: str) -> str:
+    """Return what pydantic expected: "Input should be a valid string" says "a valid string"."""
+    return re.sub(r"^\w+ should (be |have )", "", message)
 
 
 def _is_deeper(error: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Event
 from typing import Any, TypeVar
 
 from gem_index.arrays import F32
@@ -15,17 +15,25 @@ from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.quoting import quoted
 from gem_index.server.encoding import EncodingQueue
-from gem_index.server.errors import OverloadedError, TooLargeError
+from gem_index.server.errors import (
+    OverloadedError,
+    ShuttingDownError,
+    TooLargeError,
+    WriterBusyError,
+)
 from gem_index.server.memory import Memory
 from gem_index.server.models import ServedModels
 from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
+from gem_index.settings import load_settings
 from gem_index.text.tokens import check_text
 
 __all__ = ["UPLOADS", "ServerContext"]
 
 UPLOADS = 4
 """Number of files that may arrive, or wait to be stored, at once: each takes space on the disk."""
+
+_GRACE = 2.0  # seconds for running work to notice that the server ends
 
 _Result = TypeVar("_Result")
 
@@ -38,7 +46,8 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        Number of threads that search and read; more than processors would slow each other down.
+        Number of threads that search and read; more than processors would slow each other down. Reads that may take long
+        have as many threads of their own, so that the others do not wait for them.
     aliases : mapping of str to str
         Further names of models.
     targets : mapping of str to str
@@ -59,11 +68,14 @@ class ServerContext:
         self.collections = OpenCollections(home)
         self.models = ServedModels(home, self._encoder_of, aliases)
         self.memory = Memory(limits.memory)
-        self.encoding = EncodingQueue(limits.waiting)
+        self.encoding = EncodingQueue(limits.waiting, limits.work)
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
+        self._long_readers = ThreadPoolExecutor(threads, "gem-index-read-long")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._examiner = ThreadPoolExecutor(1, "gem-index-examine")
         self.upload_places = BoundedSemaphore(UPLOADS)
+        self._write_turn = asyncio.Lock()
+        self._ending = Event()
         self._waiting = 0
         self._running: set[asyncio.Future[Any]] = set()
 
@@ -72,23 +84,46 @@ class ServerContext:
         """The number of requests that wait for a thread or use one."""
         return self._waiting
 
-    async def read(self, work: Callable[[], _Result]) -> _Result:
-        """Run a read in a thread, not on the event loop.
+    async def read(self, work: Callable[[], _Result], *, long: bool = False) -> _Result:
+        """Run a read in a thread, not on the event loop; ``long`` if it may take longer than a plain search.
+
+        If the caller is cancelled, a read that has not begun is left out.
 
         Raises
         ------
         OverloadedError
             If too many requests wait already.
         """
-        return await self._run(self._readers, work)
+        return await self._run(self._long_readers if long else self._readers, work)
 
     async def write(self, work: Callable[[], _Result]) -> _Result:
-        """Run a write in the writing thread; it is finished even if its client disconnects."""
-        return await asyncio.shield(asyncio.ensure_future(self._run(self._writer, work)))
+        """Run a write in the writing thread; if it has begun, it is finished even if its client disconnects.
 
-    async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return the result of a function that reads a collection."""
-        return await self.read(lambda: self.collections.ask(name, question))
+        Raises
+        ------
+        OverloadedError
+            If too many requests wait already.
+        WriterBusyError
+            If other writes take longer than ``GEM_INDEX_LOCK_TIMEOUT`` seconds.
+        """
+        self._check_waiting()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(load_settings().lock_timeout):
+                await self._write_turn.acquire()
+        except TimeoutError:
+            raise WriterBusyError from None
+        finally:
+            self._waiting -= 1
+        writing = asyncio.ensure_future(self._run(self._writer, work))
+        writing.add_done_callback(lambda _: self._write_turn.release())
+        return await asyncio.shield(writing)
+
+    async def ask(
+        self, name: str, question: Callable[[Collection], _Result], *, long: bool = False
+    ) -> _Result:
+        """Return the result of a function that reads a collection; ``long`` as for :meth:`read`."""
+        return await self.read(lambda: self.collections.ask(name, question), long=long)
 
     async def examine(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that reads a whole collection; only one runs at a time, beside searches."""
@@ -126,6 +161,32 @@ class ServerContext:
         checked = self.check_texts(texts)
         return await self.encoding.encode(await self.model(model), checked)
 
+    def check_query(self, query: object, what: str = "query") -> str:
+        """Return a query that is within the limits.
+
+        Raises
+        ------
+        TooLargeError
+            If it is longer than the limits say.
+        """
+        [text] = self.check_texts([query])
+        if len(text) > self.limits.query:
+            raise TooLargeError(
+                f"the {what} has {len(text)} characters; expected at most {self.limits.query}: a longer text is a document"
+            )
+        return text
+
+    def check_not_ending(self) -> None:
+        """Stop work that reports its progress when the server ends.
+
+        Raises
+        ------
+        ShuttingDownError
+            If the server ends.
+        """
+        if self._ending.is_set():
+            raise ShuttingDownError
+
     def check_texts(self, texts: Sequence[object]) -> list[str]:
         """Return texts that are within the limits."""
         if len(texts) > self.limits.texts:
@@ -141,23 +202,39 @@ class ServerContext:
             )
         return check_text(text, f"text {place}")
 
-    async def close(self) -> None:
-        """Finish the accepted requests."""
-        await self.encoding.close()
-        while self._running:
-            await asyncio.wait(self._running)
-        self._writer.shutdown()
-        self._readers.shutdown()
-        self._examiner.shutdown()
+    async def close(self) -> bool:
+        """End: stop the work that reports its progress, and wait some seconds for all other work.
 
-    async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], _Result]) -> _Result:
+        Returns
+        -------
+        bool
+            Whether all work has ended; otherwise its threads still run.
+        """
+        self._ending.set()
+        await self.encoding.close()
+        if self._running:
+            await asyncio.wait(self._running, timeout=_GRACE)
+        ended = not self._running
+        for pool in (self._writer, self._readers, self._long_readers, self._examiner):
+            pool.shutdown(wait=ended, cancel_futures=True)
+        return ended
+
+    def _check_waiting(self) -> None:
         if self._waiting >= self.limits.requests:
             raise OverloadedError(self._waiting, "requests")
+
+    async def _run(self, pool: ThreadPoolExecutor, work: Callable[[], _Result]) -> _Result:
+        self._check_waiting()
         self._waiting += 1
-        running = asyncio.get_running_loop().run_in_executor(pool, work)
+        job = pool.submit(work)
+        running = asyncio.wrap_future(job)
         self._running.add(running)
         running.add_done_callback(self._ended)
-        return await asyncio.shield(running)  # the thread goes on even if the client disconnects
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            job.cancel()  # unless its thread has begun, which then goes on
+            raise
 
     def _ended(self, running: asyncio.Future[Any]) -> None:
         self._waiting -= 1

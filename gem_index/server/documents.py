@@ -25,6 +25,7 @@ from gem_index.server.errors import (
 )
 from gem_index.server.guard import REQUEST_ID, log_server_error
 from gem_index.server.memory import Share
+from gem_index.server.origins import check_sent_type
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, WRITE, Context, KeyedRoute
 
@@ -98,6 +99,7 @@ async def upsert(asked: DocumentsBody, name: str, context: Context) -> dict[str,
 async def stream(request: Request, name: str, context: Context) -> JsonResponse:
     """Store documents from JSON lines, at most 1,000 in a transaction; an error says how many are stored."""
     await context.ask(name, lambda collection: collection.name)
+    check_sent_type(request.headers, "application/x-ndjson")
     counts: Counter[str] = Counter()
     batch: list[Document] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Encode texts of requests that arrive together in one batch, in a thread; the number of waiting texts is limited."""
+"""Encode texts of many requests: in batches, in slices of bounded work, short requests beside long ones."""
 
 from __future__ import annotations
 
@@ -6,44 +6,91 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+
+import numpy as np
 
 from gem_index.arrays import F32
 from gem_index.gem.combined import Encoder
 from gem_index.server.errors import OverloadedError
 
-__all__ = ["EncodingQueue"]
+__all__ = ["SHORT", "EncodingQueue", "work_of"]
 
+SHORT = 4096
+"""Characters of a request that is short; made-up words, which are the slowest, then take some 10 ms."""
+
+_SLICE = 1 << 16  # characters that are encoded at once, of one long request or of several requests
 _TOGETHER = 4096  # texts of several requests
 
 
-@dataclass(frozen=True)
+def work_of(texts: Sequence[str]) -> int:
+    """Return how much work texts are: their characters, and one more for each text."""
+    return len(texts) + sum(map(len, texts))
+
+
 class _Request:
-    encoder: Encoder
-    texts: Sequence[str]
-    answer: asyncio.Future[F32]
+    """The texts of a request, and the vectors of those that are encoded."""
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str], answer: asyncio.Future[F32]) -> None:
+        self.encoder = encoder
+        self.texts = texts
+        self.answer = answer
+        self.encoded: list[F32] = []
+        self.begin = 0
+
+    @property
+    def left(self) -> int:
+        """The number of texts that are not encoded yet."""
+        return len(self.texts) - self.begin
+
+    @property
+    def next_size(self) -> int:
+        """The characters of the next text."""
+        return sum(map(len, self.texts[self.begin : self.begin + 1]))
+
+    def next_slice(self, characters: int, count: int) -> list[str]:
+        """Take the next texts, at least one, with about this many characters."""
+        end, size = self.begin, 0
+        while end < len(self.texts) and end - self.begin < count:
+            size += len(self.texts[end])
+            if end > self.begin and size > characters:
+                break
+            end += 1
+        taken = list(self.texts[self.begin : end])
+        self.begin = end
+        return taken
+
+    def add(self, vectors: F32) -> None:
+        """Add the vectors of a slice; the last one completes the answer."""
+        self.encoded.append(vectors)
+        if not self.left and not self.answer.done():
+            whole = self.encoded[0] if len(self.encoded) == 1 else np.concatenate(self.encoded)
+            self.answer.set_result(whole)
+
+    def fail(self, error: Exception) -> None:
+        """End with an error."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 class EncodingQueue:
     """Encodes texts for coroutines of one event loop.
 
-    While texts are encoded, new requests wait. Then all waiting texts for the same encoder are encoded together. A vector
-    depends only on its text, so the other texts of a batch do not change it.
+    Short requests have a thread of their own, so that they do not wait for long ones. In each of the two threads, requests
+    that wait for the same encoder are encoded together, and a request with much work is encoded in slices, between which the
+    others have their turn. A vector depends only on its text, so the other texts of a batch do not change it.
 
     Parameters
     ----------
-    most_waiting : int
-        Number of texts that may wait; a request with more is refused, unless no text waits.
+    most_texts, most_work : int
+        Number of texts, and work by :func:`work_of`, that may wait; a request with more is refused, unless nothing waits.
     """
 
-    def __init__(self, most_waiting: int) -> None:
-        self._most_waiting = most_waiting
-        self._waiting: OrderedDict[int, deque[_Request]] = (
-            OrderedDict()
-        )  # by the encoder's identity
+    def __init__(self, most_texts: int, most_work: int) -> None:
+        self._most_texts = most_texts
+        self._most_work = most_work
         self._texts = 0
-        self._running: asyncio.Task[None] | None = None
-        self._pool = ThreadPoolExecutor(1, "gem-index-encode")
+        self._work = 0
+        self._short, self._long = _Lane("gem-index-encode"), _Lane("gem-index-encode-long")
 
     @property
     def waiting(self) -> int:
@@ -53,17 +100,53 @@ class EncodingQueue:
     async def encode(self, encoder: Encoder, texts: Sequence[str]) -> F32:
         """Return the unit vectors of texts, float32 (n, dimension).
 
+        If the caller is cancelled, the texts that are not encoded yet are left out.
+
         Raises
         ------
         OverloadedError
             If too many texts wait already.
         """
-        if self._texts and self._texts + len(texts) > self._most_waiting:
+        work = work_of(texts)
+        if self._texts and self._texts + len(texts) > self._most_texts:
             raise OverloadedError(self._texts, "texts")
-        answer: asyncio.Future[F32] = asyncio.get_running_loop().create_future()
-        request = _Request(encoder, texts, answer)
-        self._waiting.setdefault(id(encoder), deque()).append(request)
+        if self._texts and self._work + work > self._most_work:
+            raise OverloadedError(self._work, "characters of texts")
+        lane = self._short if work <= SHORT else self._long
         self._texts += len(texts)
+        self._work += work
+        try:
+            return await lane.encode(encoder, texts)
+        finally:
+            self._texts -= len(texts)
+            self._work -= work
+
+    async def close(self) -> None:
+        """Encode all waiting texts."""
+        await self._short.close()
+        await self._long.close()
+
+
+class _Lane:
+    """One thread that encodes, and the requests that wait for it.
+
+    Parameters
+    ----------
+    name : str
+        Of the thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._waiting: OrderedDict[int, deque[_Request]] = (
+            OrderedDict()
+        )  # by the encoder's identity
+        self._running: asyncio.Task[None] | None = None
+        self._pool = ThreadPoolExecutor(1, name)
+
+    async def encode(self, encoder: Encoder, texts: Sequence[str]) -> F32:
+        """Return the vectors of texts."""
+        answer: asyncio.Future[F32] = asyncio.get_running_loop().create_future()
+        self._put(_Request(encoder, texts, answer))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())
         return await answer
@@ -76,39 +159,49 @@ class EncodingQueue:
 
     async def _run(self) -> None:
         while self._waiting:
-            batch = self._next_batch()
-            wanted = [request for request in batch if not request.answer.cancelled()]
-            if wanted:
-                await self._answer(wanted)
-            self._texts -= sum(len(request.texts) for request in batch)
+            slices = self._next_slices()
+            if slices:
+                await self._answer(slices)
+            for request, _ in slices:
+                if request.left:
+                    self._put(request)
 
-    def _next_batch(self) -> list[_Request]:
-        """Take requests of the longest waiting encoder, at least one; its others wait behind the other encoders."""
+    def _put(self, request: _Request) -> None:
+        self._waiting.setdefault(id(request.encoder), deque()).append(request)
+
+    def _next_slices(self) -> list[tuple[_Request, list[str]]]:
+        """Take slices of requests of the longest waiting encoder; its others wait behind the other encoders."""
         key, requests = self._waiting.popitem(last=False)
-        batch = [requests.popleft()]
-        count = len(batch[0].texts)
-        while requests and count + len(requests[0].texts) <= _TOGETHER:
-            batch.append(requests.popleft())
-            count += len(batch[-1].texts)
+        slices: list[tuple[_Request, list[str]]] = []
+        characters, texts = _SLICE, _TOGETHER
+        while requests:
+            request = requests[0]
+            if request.answer.done():  # its client has left
+                requests.popleft()
+                continue
+            if slices and (request.next_size > characters or not texts):
+                break
+            taken = requests.popleft().next_slice(characters, texts)
+            slices.append((request, taken))
+            characters -= sum(map(len, taken))
+            texts -= len(taken)
         if requests:
             self._waiting[key] = requests
-        return batch
+        return slices
 
-    async def _answer(self, batch: list[_Request]) -> None:
+    async def _answer(self, slices: list[tuple[_Request, list[str]]]) -> None:
         loop = asyncio.get_running_loop()
-        texts = [text for request in batch for text in request.texts]
+        texts = [text for _, taken in slices for text in taken]
         try:
-            vectors = await loop.run_in_executor(self._pool, batch[0].encoder.encode, texts)
+            vectors = await loop.run_in_executor(self._pool, slices[0][0].encoder.encode, texts)
         except Exception as error:  # noqa: BLE001 - each waiting request is told
-            if len(batch) > 1:  # one of them caused the error
-                for request in batch:
-                    await self._answer([request])
-            elif not batch[0].answer.done():
-                batch[0].answer.set_exception(error)
+            if len(slices) > 1:  # one of them caused the error
+                for each in slices:
+                    await self._answer([each])
+            else:
+                slices[0][0].fail(error)
             return
         begin = 0
-        for request in batch:
-            end = begin + len(request.texts)
-            if not request.answer.done():
-                request.answer.set_result(vectors[begin:end])
-            begin = end
+        for request, taken in slices:
+            request.add(vectors[begin : begin + len(taken)])
+            begin += len(taken)

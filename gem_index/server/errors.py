@@ -13,15 +13,20 @@ from gem_index.server.responses import JsonResponse
 
 __all__ = [
     "ForbiddenError",
+    "KnowledgeError",
     "MemoryFullError",
     "MissingDocumentError",
     "MissingMapError",
     "OpenAIError",
     "OverloadedError",
+    "PlainError",
     "RerankError",
+    "ShuttingDownError",
     "TeiError",
     "TooLargeError",
     "UnauthorizedError",
+    "UnsupportedTypeError",
+    "WriterBusyError",
     "error_descriptions",
     "error_response",
     "message_for",
@@ -37,16 +42,37 @@ class OverloadedError(errors.GemIndexError):
 
 
 class MemoryFullError(errors.GemIndexError):
-    """The bodies of other requests use all of the allowed memory."""
+    """Other requests and their answers use all of the allowed memory."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the bodies of other requests fill the server's memory; try again in a second"
+            "other requests and their answers fill the server's memory; try again in a second"
+        )
+
+
+class WriterBusyError(errors.GemIndexError):
+    """Other requests write for too long."""
+
+    def __init__(self) -> None:
+        super().__init__("other requests are writing to the home; try again in a second")
+
+
+class ShuttingDownError(errors.GemIndexError):
+    """The server ends before a request is finished."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server is shutting down before this is finished; nothing of it is stored, or the next call continues it: "
+            "send it again"
         )
 
 
 class TooLargeError(errors.InputError):
     """A request is larger than the server accepts."""
+
+
+class UnsupportedTypeError(errors.InputError):
+    """A body has a type that the route does not accept."""
 
 
 class MissingDocumentError(errors.InputError):
@@ -105,12 +131,26 @@ class TeiError(BaseModel):
     error_type: str
 
 
+class PlainError(BaseModel):
+    """An error in the form of Ollama and of Weaviate's own servers of vectors."""
+
+    error: str
+
+
+class KnowledgeError(BaseModel):
+    """An error in the form of Dify's external knowledge."""
+
+    error_code: int
+    error_msg: str
+
+
 _DESCRIPTIONS = {
     400: "The input is wrong; the message says what was found and what was expected.",
     401: "The key is missing or unknown.",
     403: "The key does not allow this, or the header Host names another server.",
     404: "There is nothing of that name.",
     409: "It exists already, or was made with another model.",
+    415: "The body has another type than the route accepts.",
     413: "The body, a text or the number of texts is too large.",
     422: "The body is not of the documented form, or a query has no word.",
     429: "Too many requests or texts wait; Retry-After says when to try again.",
@@ -128,8 +168,11 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.FingerprintMismatchError, 409),
     (errors.TargetChangedError, 409),
     (TooLargeError, 413),
+    (UnsupportedTypeError, 415),
     (OverloadedError, 429),
     (MemoryFullError, 503),
+    (WriterBusyError, 503),
+    (ShuttingDownError, 503),
     (errors.EmptyTextError, 422),
     (errors.HomeNotWritableError, 503),
     (errors.HomeBusyError, 503),
@@ -143,6 +186,9 @@ _KINDS = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
+_COHERE = ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed")
+_PLAIN = ("/api/", "/vectors", "/meta")
+_DIFY_CODES = {401: 1001, 403: 1002, 404: 2001}
 _TEI = ("/", "/embed", "/rerank", "/similarity", "/info")
 _TEI_KINDS = {413: "Validation", 422: "Validation", 429: "Overloaded", 424: "Backend"}
 
@@ -210,13 +256,17 @@ def error_response(path: str, status: int, problem: str, **further: Any) -> Json
     """Return an error in the form of the interface that a path belongs to, with additional fields."""
     kind = _KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
     body: dict[str, Any]
-    if path in ("/v1/rerank", "/v2/rerank"):  # Cohere reads message, Jina reads detail
+    if path in _COHERE:  # Cohere reads message, Jina reads detail
         body = {"message": problem, "detail": problem}
     elif path in _TEI:
         body = {
             "error": problem,
             "error_type": _TEI_KINDS.get(status, "Validation" if status < 500 else "Unhealthy"),
         }
+    elif path.startswith(_PLAIN):
+        body = {"error": problem}
+    elif path == "/retrieval":
+        body = {"error_code": _DIFY_CODES.get(status, status), "error_msg": problem}
     else:
         body = {"error": {"message": problem, "type": kind, "param": None, "code": None}}
     headers = {}

@@ -44,16 +44,23 @@ async def answer_with_events(
     ``run`` is a method of the context, by default the one for writes.
     """
     run = run or context.change
+
+    def unheard(_stage: str, _done: int, _total: int) -> None:
+        """Report no progress: this client waits for the result."""
+        context.check_not_ending()
+
     if "text/event-stream" not in request.headers.get("accept", ""):
-        return JsonResponse(await run(name, lambda c: work(c, _unheard)))
+        return JsonResponse(await run(name, lambda c: work(c, unheard)))
     await context.ask(
         name, lambda collection: collection.name
     )  # an unknown name is an answer with a status
-    events = _events(run, name, work, request.scope[REQUEST_ID])
+    events = _events(context, run, name, work, request.scope[REQUEST_ID])
     return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIterator[bytes]:
+async def _events(
+    context: ServerContext, run: Run, name: str, work: Work, request_id: str
+) -> AsyncIterator[bytes]:
     loop, newest = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]](1)
 
     def put(event: dict[str, Any]) -> None:
@@ -62,6 +69,7 @@ async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIter
         newest.put_nowait(event)
 
     def note(stage: str, done: int, total: int) -> None:
+        context.check_not_ending()
         event = {"stage": stage, "done": done, "total": total}
         loop.call_soon_threadsafe(put, event)
 
@@ -94,7 +102,3 @@ async def _events(run: Run, name: str, work: Work, request_id: str) -> AsyncIter
 
 def _event(kind: str, values: Mapping[str, Any]) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), to_json(values))
-
-
-def _unheard(stage: str, done: int, total: int) -> None:
-    """Ignore progress: this client waits for the result."""

@@ -27,6 +27,7 @@ from gem_index.readers.fields import with_title_weights
 from gem_index.server.context import UPLOADS, ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events
+from gem_index.server.origins import check_sent_type
 from gem_index.server.routing import WRITE, Context, KeyedRoute
 from gem_index.settings import load_settings
 
@@ -91,6 +92,7 @@ async def upload(
 
     All of them are stored, or none. If the collection was empty, its model is fitted on them, as by `gem-index build`.
     """
+    check_sent_type(request.headers, "application/octet-stream, or the type of the file")
     _check_name(file)
     await context.ask(name, lambda collection: collection.name)
     upload = await _received(request, file, context)

@@ -16,9 +16,17 @@ from starlette.requests import ClientDisconnect
 
 from gem_index.errors import GemIndexError
 from gem_index.quoting import quoted
-from gem_index.server.errors import MemoryFullError, error_response, status_of
+from gem_index.server.errors import (
+    MemoryFullError,
+    ShuttingDownError,
+    WriterBusyError,
+    error_response,
+    status_of,
+)
 from gem_index.server.memory import Memory, Share
 from gem_index.server.metrics import Metrics
+from gem_index.server.origins import Origins
+from gem_index.server.paths import route_by_usual_path
 from gem_index.server.settings import Limits
 
 __all__ = ["ACCESS", "REQUEST_ID", "Guard", "log_server_error", "note_failure"]
@@ -43,7 +51,13 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)
+_LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
+_WATCHED_AFTER = 0.5  # seconds, after which a request ends when its client leaves; most requests are answered before
+_PART = (
+    1 << 18
+)  # bytes of an answer that are sent at once, so that a client that reads slowly slows down the sending
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
@@ -61,6 +75,8 @@ class Guard:
     hosts : frozenset of str, optional
         Names that the header Host may have, so that a page of another site cannot reach a local server through a host name
         that it controls (DNS rebinding); None for any.
+    origins : Origins
+        Pages of other sites that may send requests.
     metrics : Metrics
     memory : Memory
         For the bodies of all requests.
@@ -73,6 +89,7 @@ class Guard:
         app: App,
         limits: Limits,
         hosts: frozenset[str] | None,
+        origins: Origins,
         metrics: Metrics,
         memory: Memory,
         streams: Callable[[str], bool],
@@ -80,6 +97,7 @@ class Guard:
         self._app = app
         self._limits = limits
         self._hosts = hosts
+        self._origins = origins
         self._metrics = metrics
         self._streams = streams
         self._memory = memory
@@ -89,27 +107,30 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope = route_by_usual_path(scope)
         exchange = _Exchange(scope, receive, send, self._limits, Share(self._memory))
         scope[REQUEST_ID] = exchange.request_id.decode()
         try:
             try:
-                self._check_host(exchange.headers)
+                self._check_origin(scope, exchange.headers)
                 exchange.check_length(stream=self._streams(scope["path"]))
+                exchange.watch()
                 await self._app(scope, exchange.take, exchange.answer)
             except _RefusedError as error:
                 await exchange.refuse(error.status_code, error.detail)
             except ClientDisconnect:
                 exchange.status = _GONE
-            except asyncio.CancelledError:  # the time for requests at shutdown is over
-                problem = "the server is shutting down before this is finished; a write that has begun is finished: check "
-                "it later"
-                await exchange.refuse(503, problem)
+            except asyncio.CancelledError:
+                if exchange.left:
+                    exchange.status = _GONE
+                else:  # the time for requests at shutdown is over
+                    await exchange.refuse(503, str(ShuttingDownError()))
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
                 problem = "the server failed; its log says where, by the header X-Request-ID"
                 await exchange.refuse(500, problem)
         finally:
-            exchange.share.release(exchange.share.held)
+            exchange.end()
             self._note(exchange)
 
     def _note(self, exchange: _Exchange) -> None:
@@ -128,13 +149,18 @@ class Guard:
             }
             ACCESS.info("request", extra={"fields": fields})
 
-    def _check_host(self, headers: dict[bytes, bytes]) -> None:
-        """Refuse other host names, and requests from pages of other sites.
+    def _check_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse other host names, and requests from pages of other sites or other ports.
 
         Otherwise any page could make its reader's browser store documents: the page could not read the answer, but the
         documents would be stored.
         """
-        host = headers.get(b"host", b"").decode("latin-1")
+        for name in (b"host", b"origin"):
+            if sum(given == name for given, _ in scope["headers"]) > 1:
+                raise _RefusedError(
+                    400, f"found several headers {name.decode().title()}; expected one"
+                )
+        host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _name_in(host) not in self._hosts:
             raise _RefusedError(
                 403,
@@ -142,14 +168,28 @@ class Guard:
             )
         origin = headers.get(b"origin")
         if origin is None:
+            if _is_of_another_site(scope, headers):
+                raise _RefusedError(
+                    403,
+                    "the header Sec-Fetch-Site says that a page of another site sends this; expected a page of this server",
+                )
             return
-        page = origin.decode("latin-1")
-        if _name_in(page.partition("://")[2].rpartition("@")[2]) not in (
-            self._hosts or {_name_in(host)}
-        ):
+        page = origin.decode("latin-1").lower()
+        # a proxy may add TLS before the server
+        schemes = ("http",) if _name_in(host) in _LOCAL else ("http", "https")
+        own = {f"{scheme}://{host}" for scheme in schemes}
+        if page not in own and not self._origins.allow(page):
             raise _RefusedError(
-                403, f"the header Origin is {quoted(page)}; expected a page of this server, or none"
+                403,
+                f"the header Origin is {quoted(page)}; expected a page of this server, or an origin that it allows",
             )
+
+
+def _is_of_another_site(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Tell whether a browser says that a page of another site or port sends a request; a link to the page is allowed."""
+    if headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
+        return False
+    return scope["method"] != "GET" or headers.get(b"sec-fetch-mode") != b"navigate"
 
 
 def _name_in(host: str) -> str:
@@ -159,7 +199,15 @@ def _name_in(host: str) -> str:
 
 
 class _Exchange:
-    """A request and its answer: limits the size and time of the body, and adds headers to the answer."""
+    """A request and its answer: limits the size and time of the body, adds headers, ends if the client leaves.
+
+    Attributes
+    ----------
+    left : bool
+        Whether the client has left before the answer began.
+    share : Share
+        The memory of the body, and of the answer until it is sent.
+    """
 
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, limits: Limits, share: Share
@@ -176,6 +224,9 @@ class _Exchange:
         self.share = share
         self._stream = False
         self._begun = False
+        self._start: Message | None = None  # of an answer, until its size is known
+        self.left = False
+        self._watching: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._stop = time.monotonic() + limits.seconds
         declared = self.headers.get(b"content-length", b"0")
         self._whole = declared == b"0" and b"transfer-encoding" not in self.headers
@@ -213,18 +264,72 @@ class _Exchange:
             self._hold(len(message.get("body", b"")))
         return message
 
+    def watch(self) -> None:
+        """From now on, cancel the request's task if the client leaves before the answer begins."""
+        task = asyncio.current_task()
+        assert task is not None
+
+        def begin() -> None:
+            if (
+                not self._whole
+            ):  # the application reads the body, and notices itself that the client has left
+                self._watch_later(begin)
+            elif not self._begun:
+                self._watching = asyncio.ensure_future(self._cancel_if_left(task))
+
+        self._watch_later(begin)
+
+    def _watch_later(self, begin: Callable[[], None]) -> None:
+        self._watching = asyncio.get_running_loop().call_later(_WATCHED_AFTER, begin)
+
+    async def _cancel_if_left(self, task: asyncio.Task[Any]) -> None:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" and not self._begun:
+            self.left = True
+            task.cancel()
+
+    def end(self) -> None:
+        """Release what the request has used."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self.share.release(self.share.held)
+
     async def answer(self, message: Message) -> None:
-        """Send a part of the answer."""
+        """Send a part of the answer; a large one counts as memory until it is sent."""
         if message["type"] == "http.response.start":
-            self.status, self._begun = message["status"], True
-            given = list(message.get("headers", ()))
-            own = {name for name, _ in given}  # the page has its own rules
-            added = [pair for pair in _HEADERS if pair[0] not in own]
-            added.append((b"x-request-id", self.request_id))
-            if not self._whole:  # the rest of the body is not read
-                added.append((b"connection", b"close"))
-            message["headers"] = [*given, *added]
-        await self._send(message)
+            self._start = self._with_headers(message)
+            if not any(name == b"content-length" for name, _ in message["headers"]):
+                await self._begin()  # a stream: what it sends first may come later
+            return
+        body: bytes = message.get("body", b"")
+        counted = len(body) if len(body) > _PART and not self._begun else 0
+        try:
+            self.share.hold(counted)
+        except MemoryFullError as error:
+            await self.refuse(503, str(error))
+            return
+        await self._begin()
+        for begin in range(0, max(len(body), 1), _PART):
+            part = body[begin : begin + _PART]
+            more = begin + _PART < len(body) or message.get("more_body", False)
+            await self._send({"type": message["type"], "body": part, "more_body": more})
+        self.share.release(counted)
+
+    async def _begin(self) -> None:
+        if self._start is not None:
+            start, self._start = self._start, None
+            self.status, self._begun = start["status"], True
+            await self._send(start)
+
+    def _with_headers(self, message: Message) -> Message:
+        given = list(message.get("headers", ()))
+        own = {name for name, _ in given}  # the page has its own rules
+        added = [pair for pair in _HEADERS if pair[0] not in own]
+        added.append((b"x-request-id", self.request_id))
+        if not self._whole:  # the rest of the body is not read
+            added.append((b"connection", b"close"))
+        message["headers"] = [*given, *added]
+        return message
 
     async def refuse(self, status: int, problem: str) -> None:
         """Answer an error, unless an answer has begun."""
@@ -246,9 +351,9 @@ class _Exchange:
 def log_server_error(error: GemIndexError, request_id: str) -> None:
     """Log a server error (status ≥ 500) with details the client does not get.
 
-    MemoryFullError is not logged: clients are told of it.
+    Errors of a full or ending server are not logged: clients are told of them.
     """
-    if status_of(error) < 500 or isinstance(error, MemoryFullError):
+    if status_of(error) < 500 or isinstance(error, _TOLD):
         return
     fields = {"request": request_id, "error": type(error).__name__, "detail": str(error)}
     _LOG.error("a request failed", extra={"fields": fields})

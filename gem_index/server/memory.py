@@ -1,4 +1,4 @@
-"""A limit on the memory of all request bodies together."""
+"""A limit on the memory of all request bodies and answers together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Memory", "Share"]
 
 
 class Memory:
-    """The bytes of all request bodies in memory.
+    """The bytes of all request bodies in memory, and of answers that are not sent yet.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +15,7 @@ from gem_index.quoting import quoted
 from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT, ModelCard
+from gem_index.server.paths import DEPLOYMENT
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
     READ,
@@ -24,7 +26,7 @@ from gem_index.server.routing import (
     may_read,
 )
 
-__all__ = ["DIRECT", "check_dimensions", "router"]
+__all__ = ["DIRECT", "check_dimensions", "encode", "in_base64", "router"]
 
 router = APIRouter(tags=["OpenAI"])
 
@@ -36,7 +38,13 @@ class EmbeddingsRequest(BaseModel):
         json_schema_extra={"examples": [{"model": "gem-index", "input": ["renew a passport"]}]}
     )
 
-    input: str | Several[str] | Several[int] | Several[Several[int]]
+    input: (
+        str
+        | Several[str]
+        | Several[dict[Literal["text"], str]]
+        | Several[int]
+        | Several[Several[int]]
+    )
     model: str = DEFAULT
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Field(ge=1)] | None = None
@@ -90,7 +98,9 @@ async def embeddings(request: Request) -> JsonResponse:
     await may_read(request)
     asked = await body_of(request, EmbeddingsRequest)
     context = await context_of(request)
-    texts: list[Any] = [asked.input] if isinstance(asked.input, str) else list(asked.input)
+    given: list[Any] = [asked.input] if isinstance(asked.input, str) else list(asked.input)
+    # Jina's clients send objects
+    texts: list[Any] = [each.get("text") if isinstance(each, dict) else each for each in given]
     if not texts:
         raise InputError("input is an empty list; expected a text, or a list of them")
     if not isinstance(texts[0], str):
@@ -98,8 +108,10 @@ async def embeddings(request: Request) -> JsonResponse:
             "input holds the numbers of another model's tokens; expected texts: for LangChain set "
             "check_embedding_ctx_length=False"
         )
-    await check_dimensions(context, asked.model, asked.dimensions)
-    vectors = await context.encode(asked.model, texts)
+    name = asked.model
+    if "model" not in asked.model_fields_set:
+        name = request.scope.get(DEPLOYMENT, name)
+    vectors = await encode(context, name, texts, asked.dimensions)
     words = sum(len(text.split()) for text in texts)
     return JsonResponse(
         {
@@ -108,33 +120,57 @@ async def embeddings(request: Request) -> JsonResponse:
                 {"object": "embedding", "index": place, "embedding": row}
                 for place, row in enumerate(_shown(vectors, asked.encoding_format))
             ],
-            "model": asked.model,
+            "model": name,
             "usage": {"prompt_tokens": words, "total_tokens": words},
         }
     )
 
 
-async def check_dimensions(context: ServerContext, model: str, dimensions: int | None) -> None:
-    """Refuse another number of dimensions than a model has.
+async def encode(
+    context: ServerContext, model: str, texts: list[str], dimensions: int | None = None
+) -> F32:
+    """Return the unit vectors of texts, float32 (n, d); their first ``dimensions`` numbers, again at unit length.
 
     Raises
     ------
     InputError
-        If they differ.
+        If the model has fewer dimensions; and those of the context.
+    """
+    await check_dimensions(context, model, dimensions)
+    vectors = await context.encode(model, texts)
+    if dimensions is None or dimensions == vectors.shape[1]:
+        return vectors
+    cut = vectors[:, :dimensions]
+    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+    shortened: F32 = np.divide(cut, lengths, out=np.zeros_like(cut), where=lengths > 0)
+    return shortened
+
+
+async def check_dimensions(context: ServerContext, model: str, dimensions: int | None) -> None:
+    """Refuse more dimensions than a model has.
+
+    Raises
+    ------
+    InputError
+        If the model has fewer.
     """
     if dimensions is None:
         return
     encoder = await context.model(model)
-    if dimensions != encoder.dimension:
+    if dimensions > encoder.dimension:
         raise InputError(
-            f"dimensions is {quoted(dimensions)}; expected {encoder.dimension}, which the model {quoted(model)} has: "
-            "its vectors cannot be shortened"
+            f"dimensions is {quoted(dimensions)}; expected at most {encoder.dimension}, which the model {quoted(model)} has"
         )
 
 
 def _shown(vectors: F32, form: str | None) -> list[str] | list[F32]:
     if form != "base64":
         return list(vectors)
+    return in_base64(vectors)
+
+
+def in_base64(vectors: F32) -> list[str]:
+    """Return the Base64 of little-endian float32 of each vector."""
     return [base64.b64encode(row).decode() for row in vectors.astype("<f4", copy=False)]
 
 

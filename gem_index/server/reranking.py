@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
@@ -17,7 +17,7 @@ from gem_index.server.models import DEFAULT
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context, KeyedRoute
 
-__all__ = ["cosines", "rank", "router"]
+__all__ = ["RerankAnswer", "RerankRequest", "answer", "cosines", "rank", "router"]
 
 router = APIRouter(tags=["Cohere and Jina"], route_class=KeyedRoute)
 
@@ -34,7 +34,9 @@ class RerankRequest(BaseModel):
     query: str
     documents: Several[str | dict[str, Any]]
     model: str = DEFAULT
-    top_n: Annotated[int, Field(ge=1)] | None = None
+    top_n: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, validation_alias=AliasChoices("top_n", "top_k")
+    )
     return_documents: bool = False
     rank_fields: Several[str] | None = None
 
@@ -60,7 +62,12 @@ class RerankAnswer(BaseModel):
 @router.post("/v1/rerank", dependencies=READ, response_model=RerankAnswer)
 @router.post("/v2/rerank", dependencies=READ, response_model=RerankAnswer)
 async def rerank(asked: RerankRequest, context: Context) -> JsonResponse:
-    """Order documents by their cosine with a query, best first."""
+    """Order documents by their cosine with a query, best first; ``top_k`` is another name of ``top_n`` (Voyage)."""
+    return await answer(context, asked)
+
+
+async def answer(context: ServerContext, asked: RerankRequest) -> JsonResponse:
+    """Return the answer to a request for a re-ranking."""
     fields = asked.rank_fields or ["text"]
     texts = [_text(each, place, fields) for place, each in enumerate(asked.documents)]
     order = await rank(context, asked.model, asked.query, texts)

@@ -59,6 +59,8 @@ class ServeOptions:
         host.
     names : tuple of str
         Host names by which clients reach the server, in addition to the address.
+    origins : tuple of str
+        Pages of other sites that may send requests.
     aliases, targets : mapping of str to str
         Other names of models; vector databases by name.
     """
@@ -70,6 +72,7 @@ class ServeOptions:
     keys: Mapping[str, Permission] = field(default_factory=dict)
     insecure: bool = False
     names: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, str] = field(default_factory=dict)
 
@@ -149,7 +152,7 @@ def serve(
         server_header=False,
         proxy_headers=False,  # the client's address is not used
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=round(limits.seconds),
+        timeout_graceful_shutdown=max(1, round(limits.shutdown)),
     )
     os.environ[_OPTIONS] = json.dumps(asdict(options))
     log_as_json()
@@ -189,7 +192,9 @@ def application() -> FastAPI:
     """Return the application of one process of the server that ``serve`` began."""
     found: dict[str, Any] = json.loads(os.environ[_OPTIONS])
     log_as_json()
-    options = ServeOptions(**{**found, "names": tuple(found["names"])})
+    options = ServeOptions(
+        **{**found, "names": tuple(found["names"]), "origins": tuple(found["origins"])}
+    )
     return application_of(options, Home(options.home))
 
 
@@ -211,17 +216,27 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
         keys=options.permissions,
         key_required=options.key_required,
         hosts=options.hosts,
+        origins=options.origins,
         aliases=options.aliases,
         targets=options.targets,
+        end_process=_end_process,
     )
     app.state.context.models.check_aliases()
     return app
 
 
+def _end_process() -> None:
+    """End without waiting for threads: what they read is lost, and what they write is as after a crash."""
+    logging.getLogger("gem_index.server").warning("ended before all work was finished")
+    sys.stderr.flush()
+    os._exit(0)
+
+
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # chosen when it is imported
-    """HTTP that closes a connection if the head of a request is too slow or too long."""
+    """HTTP that closes a connection if a request's head is too slow or too long, or if nobody reads the answer."""
 
     _timer: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
     _head = 0  # bytes
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -243,9 +258,27 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # ch
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timers."""
         self._stop()
+        self._stop_sending()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Start the timer for the client to read what was sent."""
+        super().pause_writing()
+        transport = cast("asyncio.Transport", self.transport)
+        # close() would wait until the rest is read
+        self._unread = asyncio.get_running_loop().call_later(_patience(), transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop the timer: the client has read."""
+        self._stop_sending()
+        super().resume_writing()
+
+    def _stop_sending(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _is_answering(self) -> bool:
         cycle = getattr(self, "cycle", None)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 
 from gem_index.collection import Collection
+from gem_index.collection.request import check_queries
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.errors import InputError
 from gem_index.server.bodies import Several, StrictBody
+from gem_index.server.encoding import SHORT, work_of
 from gem_index.server.errors import MissingDocumentError, TooLargeError
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context, KeyedRoute
@@ -23,6 +26,9 @@ _EXPLAINED = 10_000  # largest number of characters of a text whose words are pa
 _EXPLAINED_QUERY = 1000  # and of a query, because documents can have any length
 _MOST_EXPLAINED = 100  # hits
 _MOST_HITS = 10_000  # results of all queries of a request together
+_PLAIN_HITS = 100  # a search for more has other long reads beside it, not plain searches
+_SLICE_HITS = 1000  # results, and
+_SLICE_WORK = 20_000  # characters of the queries that are searched at once
 
 router = APIRouter(prefix="/collections/{name}", tags=["Search"], route_class=KeyedRoute)
 
@@ -105,7 +111,9 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
             f"k is {asked.k} with why; expected at most {_MOST_EXPLAINED} results with an explanation"
         )
     several = asked.queries is not None
-    queries = context.check_texts(asked.queries if asked.queries is not None else [asked.query])
+    given = asked.queries if asked.queries is not None else [asked.query]
+    context.check_texts(given)
+    queries = [context.check_query(each) for each in given]
     if asked.why:
         _check_lengths(queries, _EXPLAINED_QUERY, "query")
     if len(queries) * (asked.k + asked.offset) > _MOST_HITS:
@@ -115,12 +123,11 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         )
     options = asked.model_dump(exclude={"query", "queries", "k", "pairs"})
 
-    def work(collection: Collection) -> list[dict[str, Any]]:
-        answers = (
-            collection.search_many(queries, asked.k, **options)
-            if several
-            else [collection.search(queries[0], asked.k, **options)]
-        )
+    def search_part(collection: Collection, part: Sequence[str]) -> list[dict[str, Any]]:
+        if several:
+            answers = collection.search_many(part, asked.k, **options)
+        else:
+            answers = [collection.search(part[0], asked.k, **options)]
         return [
             {
                 "query": query,
@@ -132,11 +139,30 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
                 ],
                 "corrected": dict(hits.corrected),
             }
-            for query, hits in zip(queries, answers, strict=True)
+            for query, hits in zip(part, answers, strict=True)
         ]
 
-    answers = await context.ask(name, work)
-    return JsonResponse({"searches": answers} if several else answers[0])
+    plain = not (several or asked.why or asked.rerank or asked.pieces or asked.collapse)
+    long = not plain or asked.k > _PLAIN_HITS or work_of(queries) > SHORT
+    if several:  # each part would number its queries from 1
+        check_queries(queries, asked.k, **options)
+    searches: list[dict[str, Any]] = []
+    for part in _slices(queries, asked.k):
+        searches += await context.ask(name, partial(search_part, part=part), long=long)
+    return JsonResponse({"searches": searches} if several else searches[0])
+
+
+def _slices(queries: list[str], k: int) -> Iterator[list[str]]:
+    """Divide queries into parts that are searched at once; other requests have their turn after each part."""
+    part: list[str] = []
+    work = 0
+    for query in queries:
+        work += len(query)
+        if part and (len(part) * k >= _SLICE_HITS or work > _SLICE_WORK):
+            yield part
+            part, work = [], len(query)
+        part.append(query)
+    yield part
 
 
 def _shortened(hit: SearchResult, pairs: int | None) -> SearchResult:
@@ -164,8 +190,9 @@ async def similar(asked: SimilarBody, name: str, context: Context) -> JsonRespon
 async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse:
     """Order candidates by their cosine with a query."""
     texts = context.check_texts(asked.candidates)
-    context.check_texts([asked.query])
-    found = await context.ask(name, lambda c: c.rerank(asked.query, texts, asked.top_n))
+    query = context.check_query(asked.query)
+    long = work_of([query, *texts]) > SHORT
+    found = await context.ask(name, lambda c: c.rerank(query, texts, asked.top_n), long=long)
     return JsonResponse({"query": asked.query, "results": [asdict(each) for each in found]})
 
 
@@ -179,7 +206,7 @@ async def explain(asked: ExplainBody, name: str, context: Context) -> JsonRespon
         encoder = collection.encoder
         return encoder.explain(texts[0]) if len(texts) == 1 else encoder.explain_match(*texts)
 
-    return JsonResponse(asdict(await context.ask(name, work)))
+    return JsonResponse(asdict(await context.ask(name, work, long=work_of(texts) > SHORT)))
 
 
 def _check_lengths(texts: Sequence[str], most: int, what: str) -> None:

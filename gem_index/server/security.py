@@ -91,8 +91,8 @@ def _checked(stored: str) -> Permission:
 
 
 def _key_in(request: Request) -> str | None:
-    """Return the key of a request: a bearer token, or the header X-API-Key."""
+    """Return the key of a request: a bearer token, or the header X-API-Key or api-key (Azure)."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
-    return request.headers.get("x-api-key") or None
+    return request.headers.get("x-api-key") or request.headers.get("api-key") or None

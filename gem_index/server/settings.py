@@ -27,26 +27,35 @@ class Limits:
         Texts of one request.
     characters : int
         Characters of one text.
+    query : int
+        Characters of the query of a search.
     waiting : int
         Texts of all requests that may wait to be encoded; a request with more is answered with 429.
+    work : int
+        Characters of these texts; a request with more is answered with 429.
     requests : int
         Requests that may wait for a thread; more are answered with 429.
     memory : int
-        Bytes of the bodies of all present requests; more are answered with 503.
+        Bytes of the bodies of all present requests, and of their answers until they are sent; more are answered with 503.
     file : int
         Bytes of a file that is uploaded.
     seconds : float
-        Seconds for a body, or a part of a stream, to arrive, and for requests to end at shutdown.
+        Seconds for a body, or a part of a stream, to arrive, and for a part of an answer to be read.
+    shutdown : float
+        Seconds for requests to end at shutdown.
     """
 
     body: int = 16 << 20
     texts: int = 2048
     characters: int = 1_000_000
+    query: int = 10_000
     waiting: int = 50_000
+    work: int = 32 << 20
     requests: int = 1024
     memory: int = 256 << 20
     file: int = 1 << 30
     seconds: float = 30.0
+    shutdown: float = 6.0
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -69,7 +78,7 @@ class Limits:
             text = environment.get(_PREFIX + field.name.upper())
             if text is None:
                 continue
-            kind = float if field.name == "seconds" else int
+            kind = float if field.name in ("seconds", "shutdown") else int
             try:
                 found[field.name] = kind(text)
             except ValueError:

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from gem_index.errors import InputError
 from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT
-from gem_index.server.openai import check_dimensions
-from gem_index.server.reranking import cosines, rank
+from gem_index.server.openai import encode
+from gem_index.server.reranking import RerankAnswer, RerankRequest, answer, cosines, rank
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import (
     READ,
@@ -37,6 +38,7 @@ class EmbedRequest(BaseModel):
     inputs: str | Several[str]
     dimensions: Annotated[int, Field(ge=1)] | None = None
     model: str = DEFAULT
+    normalize: bool = True
 
 
 class TextRerankRequest(BaseModel):
@@ -103,9 +105,14 @@ async def embed(request: Request) -> JsonResponse:
     return await _embed(await context_of(request), asked)
 
 
-@router.post("/rerank", dependencies=READ, response_model=list[Ranked])
-async def rerank(asked: TextRerankRequest, context: Context) -> JsonResponse:
-    """Order texts by their cosine with a query, best first."""
+@router.post("/rerank", dependencies=READ, response_model=list[Ranked] | RerankAnswer)
+async def rerank(asked: TextRerankRequest | RerankRequest, context: Context) -> JsonResponse:
+    """Order texts by their cosine with a query, best first.
+
+    A body with ``documents`` instead of ``texts`` is answered as /v1/rerank does, for clients of Jina and infinity.
+    """
+    if isinstance(asked, RerankRequest):
+        return await answer(context, asked)
     return await _rank(context, asked)
 
 
@@ -145,8 +152,9 @@ async def info(context: Context) -> JsonResponse:
 
 async def _embed(context: ServerContext, asked: EmbedRequest) -> JsonResponse:
     texts = [asked.inputs] if isinstance(asked.inputs, str) else asked.inputs
-    await check_dimensions(context, asked.model, asked.dimensions)
-    return JsonResponse(list(await context.encode(asked.model, texts)))
+    if not asked.normalize:
+        raise InputError("normalize is false; expected true: all vectors have unit length")
+    return JsonResponse(list(await encode(context, asked.model, texts, asked.dimensions)))
 
 
 async def _rank(context: ServerContext, asked: TextRerankRequest) -> JsonResponse:

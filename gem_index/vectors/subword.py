@@ -127,11 +127,15 @@ class SubwordVectors:
         known = self._piece_cache.get(word)
         if known is None:
             # One word at a time: encode_batch would start threads that stay alive and cause a warning at the next fork.
-            with foreign_reader(
-                f"the tokenizer of these vectors cannot split the word {quoted(word)}",
-                "one that splits any word",
-            ):
+            try:
                 known = self._tokenizer.encode(word, add_special_tokens=False).ids
+            except BaseException:
+                # the message is made here, because to quote a word takes as long as to split it
+                with foreign_reader(
+                    f"the tokenizer of these vectors cannot split the word {quoted(word)}",
+                    "one that splits any word",
+                ):
+                    raise
             if (left_out := self.pieces.left_out) is not None:
                 known = [piece for piece in known if piece != left_out]
             if len(self._piece_cache) >= _CACHED_WORDS:

@@ -26,6 +26,10 @@ def client(home: Home) -> Iterator[TestClient]:
     from gem_index.server.app import create_app
 
     with TestClient(create_app(home)) as started:
+        # bodies that are not JSON are files, or lines of JSON
+        started.event_hooks["request"].append(
+            lambda sent: sent.headers.setdefault("Content-Type", "application/x-ndjson")
+        )
         yield started
 
 

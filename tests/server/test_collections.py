@@ -22,6 +22,8 @@ ROWS = [
     {"id": "4", "text": "a river bank with ducks", "metadata": {"lang": "en", "year": 2021}},
 ]
 
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
 
 @pytest.fixture
 def faq(client):
@@ -164,7 +166,7 @@ class TestStream:
             for begin in range(0, len(whole), 977):
                 yield whole[begin : begin + 977]
 
-        answer = client.post(f"{faq}/documents/stream", content=parts())
+        answer = client.post(f"{faq}/documents/stream", content=parts(), headers=NDJSON)
         assert answer.json() == {"collection": "faq", "added": 2497, "updated": 3, "unchanged": 0}
         assert len(home.collection("faq")) == 2501
 
@@ -187,7 +189,9 @@ class TestStream:
     )
     def test_an_error_names_its_line_and_what_is_stored(self, client, faq, home, line, told):
         good = [json.dumps({"id": f"s{i}", "text": f"text {i}"}).encode() for i in range(1501)]
-        answer = client.post(f"{faq}/documents/stream", content=b"\n".join([*good, line, *good]))
+        answer = client.post(
+            f"{faq}/documents/stream", content=b"\n".join([*good, line, *good]), headers=NDJSON
+        )
         assert answer.status_code == 400
         body = answer.json()
         assert told in body["error"]["message"]
@@ -198,7 +202,7 @@ class TestStream:
         lines = b'\xef\xbb\xbf{"id": "5", "text": "a visa", "lang": "en"}\n' + (
             b'{"id": "6", "text": "a visa", "metadata": {"lang": "de"}}\n{"id": "7", "text": "x", "metadata": null}'
         )
-        answer = client.post(f"{faq}/documents/stream", content=lines)
+        answer = client.post(f"{faq}/documents/stream", content=lines, headers=NDJSON)
         assert answer.json()["added"] == 3
         found = [client.get(f"{faq}/documents/{name}").json()["metadata"] for name in "567"]
         assert found == [{"lang": "en"}, {"lang": "de"}, {}]
@@ -209,12 +213,14 @@ class TestStream:
         with TestClient(app) as client:
             client.post("/collections", json={"name": "faq"})
             address = "/collections/faq/documents/stream"
-            answer = client.post(address, content=b"\n".join([line, b" " * 250]))
+            answer = client.post(address, content=b"\n".join([line, b" " * 250]), headers=NDJSON)
             assert answer.status_code == 503
             assert answer.headers["retry-after"] == "1"
             assert answer.json()["stored"] == {"added": 0, "updated": 0, "unchanged": 0}
             for _ in range(3):  # what was refused is free again, and what was passed over or stored
-                answer = client.post(address, content=b" " * 100 + b"\n" + line + b"\n\n")
+                answer = client.post(
+                    address, content=b" " * 100 + b"\n" + line + b"\n\n", headers=NDJSON
+                )
                 assert answer.status_code == 200
             assert app.state.context.memory.held == 0
         assert not [each for each in caplog.records if each.levelname == "ERROR"]
@@ -230,7 +236,9 @@ class TestStream:
                     sent += 500
                     yield b"x" * 500
 
-            answer = client.post("/collections/faq/documents/stream", content=endless())
+            answer = client.post(
+                "/collections/faq/documents/stream", content=endless(), headers=NDJSON
+            )
             assert answer.status_code == 413
             assert "line 1 has more than 1000 bytes" in answer.json()["error"]["message"]
 
@@ -310,7 +318,7 @@ class TestCare:
 
     def test_refit_sends_events_to_who_asks(self, client, faq, home):
         lines = [json.dumps({"id": str(i), "text": f"word{i} bank {i}"}) for i in range(3000)]
-        client.post(f"{faq}/documents/stream", content="\n".join(lines))
+        client.post(f"{faq}/documents/stream", content="\n".join(lines), headers=NDJSON)
         answer = client.post(f"{faq}/refit", headers={"Accept": "text/event-stream"})
         assert answer.headers["content-type"].startswith("text/event-stream")
         events = [block.split("\n") for block in answer.text.strip().split("\n\n")]

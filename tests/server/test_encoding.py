@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from gem_index.server.encoding import EncodingQueue
+from gem_index.server.encoding import SHORT, EncodingQueue, work_of
 from gem_index.server.errors import OverloadedError
 
 
@@ -27,12 +27,12 @@ class Encoder:
         self.calls.append(list(texts))
         if "bad" in texts:
             raise ValueError("bad")
-        return np.array([[float(len(text))] for text in texts], np.float32)
+        return np.array([[float(len(text))] for text in texts], np.float32).reshape(-1, 1)
 
 
 def run(work):
     async def whole():
-        queue = EncodingQueue(10)
+        queue = EncodingQueue(10, 1_000_000)
         try:
             return await work(queue)
         finally:
@@ -136,4 +136,76 @@ def test_closing_finishes_what_was_accepted():
         await queue.close()
         assert (await task)[0, 0] == 1
 
-    asyncio.run(work(EncodingQueue(10)))
+    asyncio.run(work(EncodingQueue(10, 1_000_000)))
+
+
+LONG = ["x" * 40_000] * 4  # four slices
+
+
+def test_a_short_request_does_not_wait_for_a_long_one():
+    encoder, blocked = Encoder(), Encoder()
+
+    async def work(queue):
+        blocked.gate.clear()
+        long = asyncio.ensure_future(queue.encode(blocked, LONG))
+        await asyncio.sleep(0.05)
+        found = await asyncio.wait_for(queue.encode(encoder, ["short"]), 10)
+        assert not long.done()
+        blocked.gate.set()
+        assert (await long).shape == (4, 1)
+        return found
+
+    assert run(work).tolist() == [[5]]
+
+
+def test_long_requests_take_turns():
+    encoder = Encoder()
+
+    async def work(queue):
+        encoder.gate.clear()
+        tasks = await started(queue, (encoder, LONG), (encoder, ["y" * 50_000] * 2))
+        encoder.gate.set()
+        found = await asyncio.gather(*tasks)
+        assert [rows[:, 0].tolist() for rows in found] == [[40_000] * 4, [50_000] * 2]
+
+    run(work)
+    assert "".join(call[0][0] for call in encoder.calls) == "xyxyxx"
+
+
+def test_what_a_client_that_left_has_not_had_yet_is_not_encoded():
+    encoder = Encoder()
+
+    async def work(queue):
+        encoder.gate.clear()
+        [task] = await started(queue, (encoder, LONG))
+        task.cancel()
+        await asyncio.sleep(0)
+        encoder.gate.set()
+        assert (await queue.encode(encoder, ["z" * 5000])).shape == (1, 1)
+
+    run(work)
+    assert [call[0][0] for call in encoder.calls] == ["x", "z"]
+
+
+def test_work_that_waits_is_bounded_by_characters():
+    encoder = Encoder()
+
+    async def work(queue):
+        encoder.gate.clear()
+        tasks = await started(queue, (encoder, ["a" * 990_000]))
+        with pytest.raises(OverloadedError, match="990001 characters of texts wait"):
+            await queue.encode(encoder, ["b" * 10_001])
+        encoder.gate.set()
+        await asyncio.gather(*tasks)
+
+    run(work)
+
+
+def test_no_text_and_the_bound_of_short_requests():
+    encoder = Encoder()
+
+    async def work(queue):
+        assert (await queue.encode(encoder, [])).shape[0] == 0
+        assert work_of(["a" * (SHORT - 1)]) == SHORT
+
+    run(work)

@@ -70,6 +70,7 @@ ROUTES: dict[str, tuple[Shape, dict[str, Any]]] = {
 DIRECT = ("/v1/embeddings", "/embed")
 """Routes that read their bodies themselves, for speed."""
 JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
 BODY = 2_000
 MANY = ["a"] * 9
 TOO_MANY: dict[str, dict[str, Any]] = {
@@ -228,7 +229,7 @@ class TestEachInterface:
     def test_429_when_texts_wait(self, app, path):
         queue = app.app.state.context.encoding
         release = threading.Event()
-        holding = queue._pool.submit(release.wait, 60)
+        holding = queue._short._pool.submit(release.wait, 60)
         first = threading.Thread(
             target=app.post, args=("/embed",), kwargs={"json": {"inputs": "a"}}
         )
@@ -305,7 +306,7 @@ def test_a_body_that_is_wrong_in_many_places_is_described_in_few(model, fields, 
 @each_route
 def test_503_when_bodies_fill_the_memory(crowded, path):
     answer = crowded.post(path, content=b" " * 101, headers=JSON)
-    assert_refused(answer, path, 503, "the bodies of other requests fill the server's memory")
+    assert_refused(answer, path, 503, "other requests and their answers fill the server's memory")
     assert crowded.post(path, json=ROUTES[path][1]).status_code == 200
 
 
@@ -322,7 +323,7 @@ TWICE = {"documents": [{"id": "1", "text": "a"}, {"id": "1", "text": "b"}]}
 NO_TARGET = {"target": "nowhere"}
 REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("GET", "/nothing", None, 404, "found 'GET /nothing'; expected a route of /openapi.json"),
-    ("POST", "/embeddings", {}, 404, "found 'POST /embeddings'; expected a route"),
+    ("POST", "/encodings", {}, 404, "found 'POST /encodings'; expected a route"),
     ("GET", "/v1/models/gpt", None, 404, "no model is named 'gpt'"),
     ("GET", "/v1/models/collection:nope", None, 404, "no collection is named 'nope'"),
     ("GET", "/collections/nope", None, 404, "no collection is named 'nope'"),
@@ -363,7 +364,7 @@ def test_collections_and_what_is_not_there(app, method, path, body, status, told
 class TestStream:
     def test_errors_say_what_is_stored(self, app):
         lines = b'{"id": "2", "text": "two ducks"}\n{"id": "3"}\n'
-        answer = app.post("/collections/faq/documents/stream", content=lines)
+        answer = app.post("/collections/faq/documents/stream", content=lines, headers=NDJSON)
         assert answer.status_code == 400
         body = answer.json()
         assert body.pop("stored") == {"added": 0, "updated": 0, "unchanged": 0}
@@ -379,7 +380,7 @@ class TestStream:
         ],
     )
     def test_too_large(self, app, lines, status, told):
-        answer = app.post("/collections/faq/documents/stream", content=lines)
+        answer = app.post("/collections/faq/documents/stream", content=lines, headers=NDJSON)
         assert answer.status_code == status
         body = answer.json()
         del body["stored"]
@@ -411,7 +412,7 @@ def test_503_while_another_process_writes(app, stored):
             assert_refused(answer, path, 503, "another process is writing to the home")
             assert str(stored.root) not in answer.text
         line = json.dumps({"id": "2", "text": "two ducks"})
-        answer = app.post("/collections/faq/documents/stream", content=line)
+        answer = app.post("/collections/faq/documents/stream", content=line, headers=NDJSON)
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"
         assert answer.json()["stored"] == {"added": 0, "updated": 0, "unchanged": 0}

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from gem_index.server.app import create_app
 from gem_index.server.settings import Limits
 
+TYPE = {"Content-Type": "application/octet-stream"}
 CSV = "key,body,year,open\n1,renew a passport,2020,true\n2,a bank account,2021,false\n"
 
 
@@ -145,8 +146,10 @@ class TestUpload:
         with TestClient(create_app(home, limits=Limits(file=100_000, body=1000))) as client:
             client.post("/collections", json={"name": "faq"})
             address = "/collections/faq/files?file=a.txt"
-            assert client.post(address, content="a line\n" * 10_000).status_code == 200
-            answer = client.post(address, content="a line\n" * 20_000)
+            assert (
+                client.post(address, content="a line\n" * 10_000, headers=TYPE).status_code == 200
+            )
+            answer = client.post(address, content="a line\n" * 20_000, headers=TYPE)
             assert answer.status_code == 413
             assert "more than 100000 bytes" in answer.json()["error"]["message"]
 
@@ -178,13 +181,17 @@ class TestUpload:
             address = "/collections/faq/files"
             waiting = [
                 pool.submit(
-                    client.post, address, params={"file": f"{i}.txt"}, content=f"text {i}\n"
+                    client.post,
+                    address,
+                    params={"file": f"{i}.txt"},
+                    content=f"text {i}\n",
+                    headers=TYPE,
                 )
                 for i in range(4)
             ]
             until(lambda: context.upload_places._value == 0)
             until(lambda: len(list(Path(tempfile.gettempdir()).glob("*/*.txt"))) == 4)
-            answer = client.post(address, params={"file": "5.txt"}, content="text\n")
+            answer = client.post(address, params={"file": "5.txt"}, content="text\n", headers=TYPE)
             assert answer.status_code == 429
             go_on.set()
             assert [each.result(60).status_code for each in waiting] == [200] * 4

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import threading
+import time
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,9 +14,10 @@ from fastapi.testclient import TestClient
 from gem_index import Home
 from gem_index.collection import Collection
 from gem_index.errors import DiskError
+from gem_index.server import guard
 from gem_index.server.app import create_app
 from gem_index.server.context import ServerContext
-from gem_index.server.errors import OverloadedError
+from gem_index.server.errors import OverloadedError, ShuttingDownError, WriterBusyError
 from gem_index.server.running import JsonFormatter
 from gem_index.server.settings import Limits
 
@@ -58,6 +60,43 @@ class TestBodies:
             assert answer.headers["retry-after"] == "1"
             # what the refused one held is free again
             assert client.post("/v1/embeddings", content=b'{"input": "a"}').status_code == 200
+
+    def test_answers_count_until_they_are_sent(self, home):
+        with limited(home, memory=1 << 20) as client:
+            assert client.post("/embed", json={"inputs": ["a"] * 100}).status_code == 200
+            answer = client.post("/embed", json={"inputs": ["a"] * 1000})
+            assert answer.status_code == 503
+            assert answer.json()["error"].startswith("other requests and their answers fill")
+            # what was not sent is released
+            assert client.post("/embed", json={"inputs": ["a"] * 100}).status_code == 200
+
+    def test_work_of_a_client_that_left_ends(self, home, monkeypatch):
+        monkeypatch.setattr(guard, "_WATCHED_AFTER", 0.01)
+        app = create_app(home)
+        ended = []
+
+        @app.get("/slow")
+        async def slow():
+            try:
+                await asyncio.sleep(20)
+            except asyncio.CancelledError:
+                ended.append(True)
+                raise
+
+        async def leave():
+            async def receive():
+                return {"type": "http.disconnect"}
+
+            async def send(message):
+                ended.append(message)
+
+            scope = {"type": "http", "method": "GET", "path": "/slow", "query_string": b""}
+            scope |= {"headers": [(b"host", b"localhost")], "http_version": "1.1", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                await app(scope, receive, send)
+
+        asyncio.run(leave())
+        assert ended == [True]
 
     def test_a_body_that_does_not_arrive(self, home):
         app = create_app(home, limits=Limits(seconds=0.2))
@@ -277,7 +316,7 @@ class TestLimits:
             await asyncio.sleep(0.05)
             with pytest.raises(OverloadedError, match="3 requests wait"):
                 await context.read(lambda: 1)
-            running[2].cancel()  # its thread is not free before the work is done
+            running[0].cancel()  # its thread is not free before the work is done
             await asyncio.sleep(0.05)
             with pytest.raises(OverloadedError):
                 await context.read(lambda: 1)
@@ -287,6 +326,100 @@ class TestLimits:
             await context.close()
 
         asyncio.run(many())
+
+    def test_a_write_waits_for_others_only_so_long(self, home: Home, monkeypatch):
+        monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
+
+        async def two():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            hold = threading.Event()
+            first = asyncio.ensure_future(context.write(lambda: hold.wait(20)))
+            await asyncio.sleep(0.05)
+            with pytest.raises(WriterBusyError, match="other requests are writing"):
+                await context.write(lambda: 1)
+            hold.set()
+            assert await first
+            assert await context.write(lambda: 1) == 1
+            await context.close()
+
+        asyncio.run(two())
+
+    def test_a_begun_write_is_finished_without_its_client_and_a_waiting_one_is_not(self, home):
+        written = []
+
+        async def three():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            hold = threading.Event()
+
+            def write(name):
+                hold.wait(20)
+                written.append(name)
+
+            begun = asyncio.ensure_future(context.write(lambda: write("begun")))
+            waiting = asyncio.ensure_future(context.write(lambda: write("waiting")))
+            await asyncio.sleep(0.05)
+            begun.cancel()
+            waiting.cancel()
+            hold.set()
+            await context.write(lambda: write("last"))
+            await context.close()
+
+        asyncio.run(three())
+        assert written == ["begun", "last"]
+
+    def test_a_waiting_read_of_a_client_that_left_is_left_out(self, home):
+        done = []
+
+        async def left():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            hold = threading.Event()
+            first = asyncio.ensure_future(context.read(lambda: hold.wait(20)))
+            second = asyncio.ensure_future(context.read(lambda: done.append("second")))
+            await asyncio.sleep(0.05)
+            second.cancel()
+            await asyncio.sleep(0.05)
+            hold.set()
+            await first
+            await context.read(lambda: done.append("third"))
+            await context.close()
+
+        asyncio.run(left())
+        assert done == ["third"]
+
+    def test_a_plain_read_does_not_wait_for_long_ones(self, home):
+        async def both():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            hold = threading.Event()
+            long = asyncio.ensure_future(context.read(lambda: hold.wait(20), long=True))
+            await asyncio.sleep(0.05)
+            assert await asyncio.wait_for(context.read(lambda: 1), 10) == 1
+            assert not long.done()
+            hold.set()
+            await long
+            await context.close()
+
+        asyncio.run(both())
+
+    def test_work_with_progress_ends_with_the_server(self, home):
+        home.create_collection("faq").upsert([("1", "a river bank")])
+
+        async def end():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            begun = threading.Event()
+
+            def work():
+                begun.set()
+                for _ in range(2000):
+                    context.check_not_ending()
+                    time.sleep(0.01)
+
+            writing = asyncio.ensure_future(context.write(work))
+            await asyncio.to_thread(begun.wait, 20)
+            assert await context.close()
+            with pytest.raises(ShuttingDownError):
+                await writing
+
+        asyncio.run(end())
 
     def test_a_search_does_not_wait_for_what_reads_all(self, home: Home):
         home.create_collection("faq").upsert([("1", "a river bank")])

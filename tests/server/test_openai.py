@@ -54,11 +54,11 @@ class TestEmbeddings:
             (
                 {"input": ["a", 3]},
                 400,
-                "input.1: found 3; expected: Input should be a valid string",
+                "input.1: found 3; expected a valid string",
             ),
             ({"input": {"a": 1}}, 400, "input: found {'a': 1}; expected"),
             ({}, 400, "found no field 'input'; expected one"),
-            ({"input": "a", "dimensions": 12}, 400, "dimensions is 12; expected 256"),
+            ({"input": "a", "dimensions": 257}, 400, "dimensions is 257; expected at most 256"),
             ({"input": "a", "dimensions": 0}, 400, "dimensions"),
             ({"input": "a", "encoding_format": "int8"}, 400, "encoding_format"),
             ({"input": "a", "model": "gpt"}, 404, "no model is named 'gpt'"),

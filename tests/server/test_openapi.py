@@ -52,6 +52,18 @@ OPERATIONS = [
     "GET /health",
     "GET /health/live",
     "GET /health/ready",
+    "POST /v1/embed",
+    "POST /v2/embed",
+    "POST /api/embed",
+    "POST /api/embeddings",
+    "GET /api/tags",
+    "GET /api/version",
+    "POST /vectors",
+    "GET /meta",
+    "GET /.well-known/live",
+    "GET /.well-known/ready",
+    "POST /v1/vector_stores/{name}/search",
+    "POST /retrieval",
     "GET /metrics",
 ]
 ERRORS = {"400", "401", "403", "404", "409", "413", "422", "429", "503"}

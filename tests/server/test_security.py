@@ -71,6 +71,16 @@ ROUTES = [
     ("POST", "/rerank", {"query": "a", "texts": ["b"]}, "read"),
     ("POST", "/similarity", {"inputs": {"source_sentence": "a", "sentences": ["b"]}}, "read"),
     ("GET", "/info", None, "read"),
+    ("POST", "/v1/embed", {"texts": ["a"]}, "read"),
+    ("POST", "/v2/embed", {"texts": ["a"]}, "read"),
+    ("POST", "/api/embed", {"input": "a"}, "read"),
+    ("POST", "/api/embeddings", {"prompt": "a"}, "read"),
+    ("GET", "/api/tags", None, "read"),
+    ("GET", "/api/version", None, "read"),
+    ("POST", "/vectors", {"text": "a"}, "read"),
+    ("GET", "/meta", None, "read"),
+    ("POST", "/v1/vector_stores/faq/search", {"query": "a"}, "read"),
+    ("POST", "/retrieval", {"knowledge_id": "faq", "query": "a"}, "read"),
     ("GET", "/metrics", None, "read"),
     ("PUT", "/collections/faq/documents", {"documents": []}, "write"),
     ("POST", "/collections/faq/documents/stream", {"id": "9", "text": "b"}, "write"),
@@ -84,7 +94,10 @@ ROUTES = [
     ("POST", "/collections/faq/push", {"target": "x"}, "admin"),
     ("DELETE", "/collections/faq", None, "admin"),
 ]
-OPEN = ["/health", "/health/live", "/health/ready", "/openapi.json"]
+OPEN = [
+    *("/health", "/health/live", "/health/ready", "/openapi.json"),
+    *("/.well-known/live", "/.well-known/ready"),
+]
 
 
 class TestRights:
@@ -105,7 +118,7 @@ class TestRights:
                         assert answer.status_code not in (401, 403), (path, allowed)
                         break
             for path in OPEN:
-                assert client.get(path).status_code == 200
+                assert client.get(path).status_code in (200, 204)
 
     def test_a_body_is_not_read_before_the_key(self, home, keys):
         home.create_collection("faq")
@@ -193,7 +206,10 @@ class TestHost:
     @pytest.mark.parametrize(
         ("origin", "status"),
         [
-            ("http://localhost:3000", 200),
+            ("http://localhost:8080", 200),
+            ("http://localhost:3000", 403),
+            ("http://localhost", 403),
+            ("https://localhost:8080", 403),
             ("https://evil.example", 403),
             ("https://localhost.evil.example", 403),
             ("null", 403),
@@ -211,13 +227,88 @@ class TestHost:
                 sent = client.post(
                     "/collections/faq/documents/stream",
                     content='{"id": "1", "text": "a text"}',
-                    headers={"Origin": origin, "Content-Type": "text/plain"},
+                    headers={"Origin": origin, "Content-Type": "application/x-ndjson"},
                 )
                 assert sent.status_code == status
         assert len(home.collection("faq")) == (1 if status == 200 else 0)
 
     def test_by_default_any(self, client):
         assert client.get("/health", headers={"Host": "shop.example"}).status_code == 200
+
+
+class TestOrigins:
+    def test_a_browser_says_where_a_request_comes_from(self, client):
+        for site, mode, method, status in (
+            ("same-origin", "cors", "POST", 200),
+            ("none", "navigate", "GET", 200),
+            ("cross-site", "navigate", "GET", 200),  # a link to the page
+            ("cross-site", "no-cors", "GET", 403),
+            ("same-site", "no-cors", "POST", 403),
+            ("cross-site", "navigate", "POST", 403),
+        ):
+            head = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+            path = "/embed" if method == "POST" else "/health"
+            body = {"inputs": "a"} if method == "POST" else None
+            assert client.request(method, path, json=body, headers=head).status_code == status, site
+
+    @pytest.mark.parametrize("name", ["Host", "Origin"])
+    def test_two_headers_are_refused(self, client, name):
+        value = "localhost" if name == "Host" else "http://localhost"
+        answer = client.get("/health", headers=[(name, value), (name, value)])
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"] == f"found several headers {name}; expected one"
+
+    @pytest.mark.parametrize(
+        "kind", ["text/plain", "text/plain; charset=utf-8", "multipart/form-data; boundary=x"]
+    )
+    def test_types_that_any_page_may_send_are_refused(self, home, client, kind):
+        home.create_collection("faq")
+        for path in ("documents/stream", "files?file=a.txt"):
+            sent = client.post(
+                f"/collections/faq/{path}", content="a", headers={"Content-Type": kind}
+            )
+            assert sent.status_code == 415
+            told = f"the header Content-Type is '{kind}'; expected application/"
+            assert sent.json()["error"]["message"].startswith(told)
+        assert not len(home.collection("faq"))
+
+    @pytest.mark.parametrize(
+        ("origin", "allowed"),
+        [
+            ("app://obsidian.md", True),
+            ("vscode-webview://1a2b", True),
+            ("http://localhost:3000", True),
+            ("http://localhost:3001", False),
+            ("chrome-extension://abc", False),
+        ],
+    )
+    def test_allowed_pages_get_answers(self, home, origin, allowed):
+        origins = ("app://obsidian.md", "vscode-webview://*", "http://localhost:3000")
+        with TestClient(
+            create_app(home, origins=origins), base_url="http://localhost:8080"
+        ) as client:
+            asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+            asked |= {"Access-Control-Request-Headers": "authorization,content-type,x-stainless-os"}
+            before = client.options("/v1/embeddings", headers=asked)
+            assert (before.status_code == 200) == allowed
+            shown = before.headers.get("access-control-allow-origin")
+            assert shown == (origin if allowed else None)
+            head = {"Origin": origin, "Sec-Fetch-Site": "cross-site"}
+            answer = client.post("/v1/embeddings", json={"input": "a"}, headers=head)
+            assert answer.status_code == (200 if allowed else 403)
+            assert answer.headers.get("access-control-allow-origin") == (
+                origin if allowed else None
+            )
+            # an error can be read too
+            wrong = client.post("/v1/embeddings", json={}, headers=head)
+            assert ("access-control-allow-origin" in wrong.headers) == allowed
+
+    @pytest.mark.parametrize(
+        "origin", ["http://*", "https://*", "localhost:3000", "http://a/b", "*", "null"]
+    )
+    def test_a_wrong_origin_is_named(self, home, origin):
+        with pytest.raises(ConfigError, match="the origin is .*; expected SCHEME://HOST"):
+            create_app(home, origins=[origin])
 
 
 class TestHeaders:
@@ -233,7 +324,7 @@ class TestHeaders:
 
     def test_no_redirect_to_what_the_header_host_names(self, home, client):
         home.create_collection("faq")
-        for path in ("/v1/embeddings/", "/collections/", "/collections/faq/search/"):
+        for path in ("/v1/embedding/", "/collection/", "/collections/faq/find/"):
             head = {"Host": "elsewhere.example"}
             answer = client.post(path, json={}, headers=head, follow_redirects=False)
             assert answer.status_code == 404, path

@@ -44,6 +44,7 @@ _LOG = logging.getLogger(__name__)
 _PIECES = 4  # documents that are looked at, at first, for each piece that is returned
 
 _PLAIN_HITS = 100  # of a search that others wait for
+_PLAIN_QUERY = 1000  # characters of its query
 
 RERANKED = 100
 """The minimum number of hits that are re-ranked; more if ``k`` is larger."""
@@ -55,6 +56,8 @@ def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
     Plain requests of several threads are answered together: others may take so long that these would wait for them.
     """
     plain = not (asked.why or asked.rerank or asked.filtered or asked.offset)
+    if isinstance(asked.query, str) and len(asked.query) > _PLAIN_QUERY:
+        plain = False
     if not plain or asked.k is None or asked.k > _PLAIN_HITS:
         [results] = answer_all(access, [asked])
         return results

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from gem_index.documents import Document
 from gem_index.errors import InputError
@@ -18,17 +18,31 @@ from gem_index.server.mcp.shared import (
     Identifier,
     SharedCollections,
     counted,
+    from_json,
 )
 
 __all__ = ["AddAnswer", "AddArguments", "ReadAnswer", "ReadArguments", "add", "read"]
+
+
+def _one_or_several(given: object) -> object:
+    found = from_json(given)
+    return [found] if isinstance(found, str) else found
 
 
 class ReadArguments(Arguments):
     """Ids."""
 
     collection: CollectionName
-    ids: Several[Identifier] = Field(
+    ids: Annotated[Several[Identifier], BeforeValidator(_one_or_several)] = Field(
         description="Ids of documents, as search returns them.", min_length=1, max_length=20
+    )
+    max_characters: int | None = Field(
+        default=None,
+        ge=1,
+        description="The largest number of characters of each text to return; all by default.",
+    )
+    offset: int = Field(
+        default=0, ge=0, description="The first character of each text to return, counted from 0."
     )
 
 
@@ -37,6 +51,8 @@ class WholeDocument(BaseModel):
 
     id: str
     text: str
+    characters: int = Field(description="The length of the complete text.")
+    shortened: bool = Field(description="Whether the text goes on after what is here.")
     metadata: dict[str, Any]
 
 
@@ -66,11 +82,21 @@ async def read(shared: SharedCollections, asked: ReadArguments) -> ReadAnswer:
     return ReadAnswer(
         collection=asked.collection,
         documents=[
-            WholeDocument(id=name, text=str(rows[name].text), metadata=dict(rows[name].metadata))
-            for name in ids
-            if name in rows
+            _shown(rows[name], asked.offset, asked.max_characters) for name in ids if name in rows
         ],
         missing=[name for name in ids if name not in rows],
+    )
+
+
+def _shown(document: Document, offset: int, most: int | None) -> WholeDocument:
+    text = str(document.text)
+    end = len(text) if most is None else offset + most
+    return WholeDocument(
+        id=document.id,
+        text=text[offset:end],
+        characters=len(text),
+        shortened=end < len(text),
+        metadata=dict(document.metadata),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.routing import Route
 
@@ -20,6 +21,7 @@ from gem_index.server.guard import REQUEST_ID, Guard, Receive, Send, log_server_
 from gem_index.server.mcp.server import mcp_server
 from gem_index.server.memory import Memory
 from gem_index.server.metrics import Metrics
+from gem_index.server.origins import Origins
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import may_read
 from gem_index.server.running import ServeOptions
@@ -47,6 +49,7 @@ def mcp_application(
         As for :func:`~gem_index.server.mcp.server.mcp_server`.
     """
     limits, hosts = Limits.of_environment(), options.hosts
+    allowed = Origins.of(options.origins)
     server = mcp_server(home, limits, only=only, allow_add=allow_add, may_write=needs("write"))
     manager = StreamableHTTPSessionManager(
         server, json_response=True, stateless=True, max_request_body_size=limits.body
@@ -68,10 +71,13 @@ def mcp_application(
         Guard,
         limits=limits,
         hosts=hosts,
+        origins=allowed,
         metrics=Metrics(),
         memory=Memory(limits.memory),
         streams=lambda _path: False,
     )
+    if allowed.allowed:
+        app.add_middleware(CORSMiddleware, **allowed.cross_origin_rules)
     return app
 
 
@@ -95,8 +101,6 @@ async def _refused(request: Request, error: Exception) -> JsonResponse:
 async def _unrouted(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, HTTPException)
     found = quoted(f"{request.method} {request.url.path}")
-    response = error_response(
-        request.url.path, error.status_code, f"found {found}; expected POST {PATH}"
-    )
+    response = error_response(PATH, error.status_code, f"found {found}; expected POST {PATH}")
     response.headers.update(error.headers or {})
     return response

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from gem_index.collection import Collection
 from gem_index.collection.results import SearchResult, SearchResults
+from gem_index.server.encoding import SHORT
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
     Answer,
@@ -16,6 +17,7 @@ from gem_index.server.mcp.shared import (
     Rounded,
     SharedCollections,
     counted,
+    from_json,
 )
 
 __all__ = [
@@ -83,7 +85,7 @@ class SearchArguments(Arguments):
         "by meaning alone, also without a common word. lexical: by common words alone (BM25), for names, numbers, codes and "
         "exact terms.",
     )
-    where: dict[str, Any] | None = Field(
+    where: Annotated[dict[str, Any] | None, BeforeValidator(from_json)] = Field(
         default=None,
         description='Only documents whose metadata match, such as {"lang": "en", "year": {"$gte": 2020}}: every entry must '
         "hold. A value stands for equality; an object holds operators: $eq, $ne, $in, $nin (with a list), $gt, $gte, $lt, "
@@ -131,14 +133,14 @@ class SearchAnswer(Answer):
 
 async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAnswer:
     """Return the documents that match a query best."""
-    [query] = shared.context.check_texts([asked.query])
+    query = shared.context.check_query(asked.query)
 
     def work(collection: Collection) -> SearchResults:
         return collection.search(
             query, asked.k, asked.where, mode=asked.mode, why=asked.why, offset=asked.offset
         )
 
-    hits = await shared.ask(asked.collection, work)
+    hits = await shared.ask(asked.collection, work, long=asked.why or len(query) > SHORT)
     return SearchAnswer(
         collection=asked.collection,
         results=[_found(hit) for hit in hits],

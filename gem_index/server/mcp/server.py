@@ -26,6 +26,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from gem_index.errors import GemIndexError
 from gem_index.home import Home
 from gem_index.quoting import quoted
+from gem_index.server.bodies import expectation
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import ForbiddenError, message_for
 from gem_index.server.guard import log_server_error, note_failure
@@ -189,7 +190,7 @@ def _problem(kind: ToolKind, error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         names = ", ".join(each.alias or name for name, each in kind.arguments.model_fields.items())
         return f"{kind.name} has no argument {quoted(place)}; expected {names or 'none'}"
-    return f"{place} is {quoted(first['input'])}; expected: {first['msg']}"
+    return f"{place} is {quoted(first['input'])}; expected {expectation(first['msg'])}"
 
 
 def _failure(problem: str) -> CallToolResult:

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, PlainSerializer
+from pydantic import BaseModel, Field, PlainSerializer, model_validator
 
 from gem_index.collection import Collection
 from gem_index.errors import UnknownNameError
+from gem_index.json_input import parse_json
 from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
 
@@ -23,6 +24,7 @@ __all__ = [
     "SharedCollections",
     "ToolKind",
     "counted",
+    "from_json",
 ]
 
 _Result = TypeVar("_Result")
@@ -42,9 +44,11 @@ class SharedCollections:
         self.context = context
         self._only = only
 
-    async def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return the result of a function that reads a collection."""
-        return await self.context.ask(self._shown(name), question)
+    async def ask(
+        self, name: str, question: Callable[[Collection], _Result], *, long: bool = False
+    ) -> _Result:
+        """Return the result of a function that reads a collection; ``long`` as for the context's method."""
+        return await self.context.ask(self._shown(name), question, long=long)
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that writes to a collection."""
@@ -67,7 +71,29 @@ class SharedCollections:
 
 
 class Arguments(StrictBody):
-    """The arguments of a tool; a misspelled name is an error."""
+    """The arguments of a tool; a misspelled name is an error, capital letters in it are not."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_small_letters(cls, found: Any) -> Any:
+        if not isinstance(found, dict):
+            return found
+        known = {each.alias or name for name, each in cls.model_fields.items()}
+        names = {name: str(name).lower() for name in found}
+        return {
+            small if small in known and small not in found else name: found[name]
+            for name, small in names.items()
+        }
+
+
+def from_json(given: object) -> object:
+    """Return the value of a text of JSON, as some assistants send an object; any other value unchanged."""
+    if not isinstance(given, str) or not given.lstrip().startswith(("{", "[")):
+        return given
+    try:
+        return parse_json(given)
+    except ValueError:
+        return given  # its type is refused
 
 
 class Answer(BaseModel, ABC):

@@ -180,7 +180,7 @@ function snippets(asked, known) {
   const documents = `DocumentReader(${reader.join(", ")})`;
   const options = { "--id-field": id, "--text-field": text, "--encoding": encoding };
   const url = new URL(pathOf(asked), document.baseURI).href;
-  const sending = [`curl ${shell(url)}`, "  -H \"Authorization: Bearer $GEM_INDEX_KEY\"", `  --data-binary ${shell(`@${file}`)}`].join(" \\\n");
+  const sending = [`curl ${shell(url)}`, "  -H \"Authorization: Bearer $GEM_INDEX_KEY\"", "  -H \"Content-Type: application/octet-stream\"", `  --data-binary ${shell(`@${file}`)}`].join(" \\\n");
   const imports = "from gem_index import Home\nfrom gem_index.readers import DocumentReader\n";
   return {
     CLI: command(filled ? "add" : "build", [name, file], options),

@@ -1,0 +1,116 @@
+"""Short requests are answered while a long one is in flight; the long form is ``python -m benchmarks.long_requests``."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchmarks.long_requests import Caller, long_requests, peak, prepare, waits_beside
+from gem_index import Home
+from server_process import ServerProcess
+
+BOUND = 5.0  # seconds; a caller that waits for the whole long request waits longer on a busy machine only
+MEMORY = 256 + 600  # MiB
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("busy") / "home") as started:
+        prepare(started.url, 1000)
+        yield started
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "2,048 texts of 850 words",
+        "a text of 500,000 Chinese words",
+        "a re-ranking of 2,000 texts of 850 words",
+        "2,000 queries",
+        "a query of 10,000 characters",
+        "a table of 100,000 columns",
+    ],
+)
+def test_short_requests_pass_a_long_one(busy, name):
+    waits, status, took = waits_beside(busy.url, long_requests(0.1)[name]())
+    assert status == 200
+    assert waits.embeddings
+    assert waits.searches
+    if took > 2:  # several were answered while it was in flight
+        assert len(waits.embeddings) > 3
+    assert max(waits.embeddings) < BOUND
+    assert peak(busy.process) < MEMORY
+
+
+def test_a_long_query_is_refused(client):
+    client.post("/collections", json={"name": "faq"})
+    body = {"query": "visa " * 2001}
+    answer = client.post("/collections/faq/search", json=body)
+    assert answer.status_code == 413
+    told = "the query has 10005 characters; expected at most 10000: a longer text is a document"
+    assert answer.json()["error"]["message"] == told
+
+
+def test_many_queries_are_answered_in_their_order_and_numbered(client):
+    home: Home = client.app.state.context.home
+    home.create_collection("faq").upsert([(str(i), f"text number {i}") for i in range(300)])
+    queries = [f"number {i}" for i in range(300)]
+    asked = {"queries": queries, "k": 10}
+    answer = client.post("/collections/faq/search", json=asked).json()
+    assert [each["query"] for each in answer["searches"]] == queries
+    assert all(each["results"][0]["id"] == each["query"][7:] for each in answer["searches"])
+    queries[250] = "?"
+    answer = client.post("/collections/faq/search", json=asked)
+    assert answer.json()["error"]["message"].startswith("query 251: ")
+
+
+def test_a_client_that_does_not_read_is_cut_off(tmp_path):
+    with ServerProcess(tmp_path / "home", GEM_INDEX_SERVER_SECONDS="1") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        body = b'{"inputs": [%s]}' % b", ".join([b'"a bank"'] * 2048)
+        head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        with socket.socket() as idle:
+            idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            idle.connect((host, int(port)))
+            idle.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            stop = time.monotonic() + 60
+            while _connections(server) and time.monotonic() < stop:
+                time.sleep(0.1)
+            assert not _connections(server)
+        assert httpx.get(f"{server.url}/health").status_code == 200
+
+
+def _connections(server: ServerProcess) -> int:
+    """Return how many established connections the port of a server has."""
+    port = int(server.url.rpartition(":")[2])
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
+def test_a_signal_ends_a_server_with_long_work(tmp_path):
+    with ServerProcess(tmp_path / "home", GEM_INDEX_SERVER_SHUTDOWN="1") as server:
+        prepare(server.url, 10)
+        request = long_requests(1.0)["2,048 texts of 850 words"]()
+        caller = Caller(server.url)
+        answered: list[object] = []
+
+        def send() -> None:
+            try:
+                answered.append(caller.send(request))
+            except OSError as error:
+                answered.append(error)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        time.sleep(0.5)
+        assert server.stop() in (0, -signal.SIGTERM)
+        sending.join()
+        caller.close()
+    assert answered != [200]
