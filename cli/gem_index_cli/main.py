@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import locale
 import os
 import sys
 import traceback
@@ -106,7 +107,10 @@ def run(arguments: list[str]) -> int:
         status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:
-        return _fail(message_of(error, arguments), error.exit_status)
+        message = message_of(error, arguments)
+        if isinstance(error.__cause__, UnicodeEncodeError) and not _are_text(arguments):
+            message += f"; an argument is neither UTF-8 nor {locale.getencoding()}, the encoding of the locale"
+        return _fail(message, error.exit_status)
     except typer.TyperException as error:
         if not error.format_message():
             return 2  # no command: the help has been shown instead
@@ -136,6 +140,15 @@ def run(arguments: list[str]) -> int:
     if status == INTERRUPTED:  # while it looked at the arguments: Typer ends without a word
         return _fail("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
+
+
+def _are_text(arguments: Iterable[str]) -> bool:
+    """Return whether all arguments are valid Unicode; Python decodes other bytes to halves of surrogate pairs."""
+    try:
+        "".join(arguments).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _usage_problem(error: typer.TyperException) -> str:

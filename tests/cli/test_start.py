@@ -1,5 +1,6 @@
 """What a process of the command line loads."""
 
+import os
 import subprocess
 import sys
 
@@ -117,3 +118,40 @@ def test_other_names_are_named(gem, faq):
         "no collection is named 'zzzzz': existing names: faq; make one with"
         in gem("list", "zzzzz").err
     )
+
+
+MAIN = "from gem_index_cli.start import main; main()"
+
+
+def in_ascii(home, *arguments):
+    """Run a command in the locale C, which Python is not to read as UTF-8; the arguments are bytes."""
+    settings = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, "--home", str(home), *arguments],
+        env={**os.environ, **settings},
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("query", ["café", "Straße", "签证", "تأشيرة"])
+def test_arguments_are_utf8_in_another_locale(tmp_path, query) -> None:
+    made = Home(tmp_path / "home").create_collection("c")
+    made.upsert([("1", query), ("2", "open a bank account")])
+    made.refit()
+    answer = in_ascii(tmp_path / "home", "search", "c", query.encode(), "-k", "1", "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert b'"id": "1"' in answer.stdout
+    exported = tmp_path / f"{query}.jsonl"
+    answer = in_ascii(tmp_path / "home", "export", "c", "-o", os.fsencode(exported))
+    assert answer.returncode == 0, answer.stderr
+    assert exported.exists()
+
+
+def test_an_argument_in_neither_encoding_is_named(tmp_path) -> None:
+    Home(tmp_path / "home").create_collection("c").upsert([("1", "a")])
+    answer = in_ascii(tmp_path / "home", "search", "c", b"caf\xe9")
+    assert (answer.returncode, answer.stdout) == (2, b"")
+    assert b"an argument is neither UTF-8 nor " in answer.stderr
+    assert answer.stderr.count(b"\n") == 1
