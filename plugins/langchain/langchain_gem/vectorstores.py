@@ -23,6 +23,13 @@ from langchain_gem.embeddings import GemEmbeddings
 __all__ = ["GemVectorStore", "search", "search_many"]
 
 DEFAULT_COLLECTION = "langchain"
+_OUR_NAMES = {
+    "embedding_function": "embedding=GemEmbeddings(...), or nothing for the bundled word vectors",
+    "persist_directory": "home=FOLDER",
+    "client": "home=FOLDER",
+    "collection_metadata": "nothing: a collection has no metadata of its own",
+}
+"""What to write instead of arguments of other stores."""
 
 
 class GemVectorStore(VectorStore):
@@ -60,7 +67,13 @@ class GemVectorStore(VectorStore):
         embedding: Embeddings | None = None,
         *,
         home: Home | str | Path | None = None,
+        **others: Any,
     ) -> None:
+        for name in others:
+            advice = f"; write {_OUR_NAMES[name]}" if name in _OUR_NAMES else ""
+            raise TypeError(
+                f"found the argument {name}, which GemVectorStore does not take{advice}"
+            )
         choice = _choice(embedding)
         if home is None and isinstance(embedding, GemEmbeddings):
             home = embedding.home
@@ -193,6 +206,10 @@ class GemVectorStore(VectorStore):
             ids = [document.id for document in self._collection.documents(filter)]
         self._collection.delete(ids)
         return True
+
+    def delete_collection(self) -> None:
+        """Delete the collection with all its documents; use no store of it afterwards."""
+        self._home.drop(self._collection.name)
 
     # ----------------------------------------------------------------- reading
 

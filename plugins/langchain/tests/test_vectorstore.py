@@ -515,3 +515,23 @@ class TestProcesses:
 @pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/langchain.md"])
 def test_the_pages_run(page):
     run_page(Path(__file__).parents[1] / page)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("embedding_function", "; write embedding=GemEmbeddings"),
+        ("persist_directory", "; write home=FOLDER"),
+        ("nonsense", "does not take$"),
+    ],
+)
+def test_arguments_of_other_stores_are_answered_with_ours(tmp_path, name, advice):
+    with pytest.raises(TypeError, match=f"found the argument {name}, .*{advice}"):
+        GemVectorStore("faq", home=tmp_path / "home", **{name: "x"})
+
+
+def test_a_collection_is_deleted(tmp_path):
+    store = GemVectorStore("faq", home=tmp_path / "home")
+    store.add_texts(["a visa"])
+    store.delete_collection()
+    assert GemVectorStore("faq", home=tmp_path / "home").similarity_search("a visa") == []

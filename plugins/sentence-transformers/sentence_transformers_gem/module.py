@@ -11,11 +11,13 @@ import torch
 from sentence_transformers.base.modules import InputModule
 
 from gem_index import Home, open_provider
+from gem_index.errors import ConfigError
 from gem_index.home import ProviderOptions
 
 __all__ = ["GemModule"]
 
 _MODEL_FILE = "gem.safetensors"
+_ALL = 2**31 - 1  # words
 
 
 class GemModule(InputModule):
@@ -56,6 +58,7 @@ class GemModule(InputModule):
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the base class has no annotations
         self.provider = open_provider(vectors, **options)
+        self._longest = _ALL
 
     def preprocess(
         self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any
@@ -66,6 +69,8 @@ class GemModule(InputModule):
         device of the following modules.
         """
         texts = [prompt + text for text in inputs] if prompt else list(inputs)
+        if self._longest != _ALL:
+            texts = [_beginning(text, self._longest) for text in texts]
         return {"sentence_embedding": torch.from_numpy(self.provider.embed_documents(texts))}
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -73,9 +78,17 @@ class GemModule(InputModule):
         return features
 
     @property
-    def max_seq_length(self) -> int | None:
-        """None: texts of any length are embedded completely."""
-        return None
+    def max_seq_length(self) -> int:
+        """The most words of a text that are embedded, divided by white space: 2^31 - 1, which is all, until it is set."""
+        return self._longest
+
+    @max_seq_length.setter
+    def max_seq_length(self, words: int) -> None:
+        if type(words) is not int or words < 1:
+            raise ConfigError(
+                f"max_seq_length is {words!r:.80}; expected a number of words, 1 or more"
+            )
+        self._longest = words
 
     def get_embedding_dimension(self) -> int:
         """Return the length of a vector."""
@@ -147,6 +160,12 @@ class GemModule(InputModule):
         chosen = kwargs.get("model_kwargs") or {}
         settings |= {key: chosen[key] for key in ("vectors", "home") if key in chosen}
         return cls(**settings)
+
+
+def _beginning(text: str, words: int) -> str:
+    """Return the first words of a text, divided by white space."""
+    parts = text.split(maxsplit=words)
+    return " ".join(parts[:words])
 
 
 def _vectors_of(settings: Mapping[str, Any]) -> str | None:

@@ -18,7 +18,7 @@ from sentence_transformers_gem import GemModule
 
 import calls
 from gem_index import Document, Home, open_provider
-from gem_index.errors import FingerprintMismatchError
+from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.testing import (
     EmbeddingProviderContract,
     fit_model,
@@ -129,11 +129,21 @@ def test_dimension_and_length(model: SentenceTransformer) -> None:
     assert model.get_embedding_dimension() == 256
     with pytest.warns(FutureWarning, match="get_embedding_dimension"):  # the framework's older name
         assert model.get_sentence_embedding_dimension() == 256
-    assert model.max_seq_length is None
     long = "guitar " * 50_000 + "and a bank"
     assert np.abs(model.encode(long) - model.encode("guitar " * 50_000)).max() > 1e-6
-    with pytest.raises(AttributeError, match="no setter"):
-        model.max_seq_length = 128
+
+
+def test_a_length_may_be_set() -> None:
+    """As programs do with every model: then the first words of a text are embedded."""
+    model = SentenceTransformer(modules=[GemModule()])
+    assert model.max_seq_length == 2**31 - 1
+    model.max_seq_length = 2
+    rows = model.encode(["river  bank\nand a visa", "river bank", "river"])
+    np.testing.assert_array_equal(rows[0], rows[1])
+    assert not np.array_equal(rows[0], rows[2])
+    for wrong in (0, True, 1.5, None):
+        with pytest.raises(ConfigError, match="expected a number of words, 1 or more"):
+            model.max_seq_length = wrong
 
 
 def test_truncated_dimensions_are_the_first(model: SentenceTransformer) -> None:
