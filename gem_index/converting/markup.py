@@ -107,17 +107,22 @@ def rst_file(path: Path, encoding: str | None) -> Pages:
         from gem_index.converting.rst_directives import accept_directives
     source = decoded(path.read_bytes(), encoding)
     accept_directives(source)
-    tree = publish_doctree(
-        source,
-        settings_overrides={
-            "report_level": 5,
-            "halt_level": 5,
-            "file_insertion_enabled": False,
-            "raw_enabled": False,
-            "warning_stream": io.StringIO(),
-            "_disable_config": True,
-        },
-    )
+    try:
+        tree = publish_doctree(
+            source,
+            settings_overrides={
+                "report_level": 5,
+                "halt_level": 5,
+                "file_insertion_enabled": False,
+                "raw_enabled": False,
+                "warning_stream": io.StringIO(),
+                "_disable_config": True,
+            },
+        )
+    except RecursionError as error:
+        raise InputError(
+            "its lists are nested too deeply; expected less than 100 levels"
+        ) from error
     for kind in (nodes.system_message, nodes.comment, nodes.substitution_definition):
         for node in list(tree.findall(kind)):
             node.parent.remove(node)

@@ -414,3 +414,13 @@ def test_an_archive_that_ends_in_its_headers(tmp_path):
 def test_bytes_are_not_text(tmp_path):
     with pytest.raises(InputError, match="it holds zero bytes; expected text"):
         page_of(tmp_path, "a.txt", b"\x7fELF\0\0\0")
+
+
+def test_nested_lists_of_restructuredtext_are_read_or_refused(tmp_path):
+    path = tmp_path / "nested.rst"
+    path.write_text("\n\n".join("  " * level + "- item" for level in range(50)))
+    (page,) = convert(path, "rst")
+    assert page.text.count("item") == 50
+    path.write_text("\n\n".join("  " * level + "- item" for level in range(800)))
+    with pytest.raises(InputError, match="nested too deeply; expected less than 100 levels"):
+        list(convert(path, "rst"))
