@@ -1,15 +1,18 @@
 """Compare a collection's default search with a search of the tables that it was pushed into.
 
 ``python -m benchmarks.search_targets FOLDER...`` reads retrieval sets in BEIR's layout and pushes each into every installed
-engine that works in a folder. For each it prints nDCG@10 x 100 of the collection, of ``Home.target(url).search``, and of the
-database's own scores (dense alone, or the sum of dense and sparse); how many of the collection's ten best the search of the
-table has; seconds of a push without and with sparse vectors; and milliseconds of a query of the database alone (dense, or
-dense and sparse), and of the search.
+engine that works in a folder, or into those that ``--engine`` names. For each it prints nDCG@10 x 100 of the collection, of
+``Home.target(url).search``, and of the database's own scores (dense alone, or the sum of dense and sparse); how many of the
+collection's ten best the search of the table has; seconds of a push without and with sparse vectors; and milliseconds of a
+query of the database alone (dense, or dense and sparse), and of the search.
+
+``--first 0.5`` fits the collection and fills the tables with a random half of the documents, then adds the others. It shows
+what the statistics of the first half cost.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -67,16 +70,17 @@ def own_ranking(
     return rankings, float(np.median(times))
 
 
-def measure(task: RetrievalTask, root: Path) -> None:
+def measure(task: RetrievalTask, root: Path, engines: Sequence[str], first: float) -> None:
     home = Home(root / "home")
     rows = [{"id": name, "text": text} for name, text in task.documents.items()]
-    home.build(task.name, rows)
+    np.random.default_rng(0).shuffle(rows)
+    begin, later = rows[: round(first * len(rows))], rows[round(first * len(rows)) :]
+    home.build(task.name, begin)
     collection = home.collection(task.name)
     queries = list(task.queries.values())
-    best = [[hit.id for hit in collection.search(query, _K, correct=False)] for query in queries]
     there = {engine.scheme for engine in list_targets() if engine.installed}
     for scheme, pattern in _URLS.items():
-        if scheme not in there:
+        if scheme not in there or scheme not in (engines or there):
             continue
         folders = [root / f"{scheme}-{part}" for part in ("first", "dense", "both")]
         for folder in folders:
@@ -85,6 +89,9 @@ def measure(task: RetrievalTask, root: Path) -> None:
         collection.push(warm)  # imports the engine
         dense = seconds(lambda: collection.push(bare, words=False))  # noqa: B023 - called at once
         both = seconds(lambda: collection.push(url))  # noqa: B023
+        collection.upsert(later)
+        collection.push(url)
+        best = [[hit.id for hit in collection.search(q, _K, correct=False)] for q in queries]
         own, asking = own_ranking(collection, url, queries)
         with home.target(url) as target:
             found, times = [], []
@@ -106,12 +113,17 @@ def measure(task: RetrievalTask, root: Path) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", metavar="FOLDER")
+    parser.add_argument("--engine", action="append", default=[], choices=_URLS)
+    parser.add_argument("--first", type=float, default=1.0)
+    arguments = parser.parse_args()
     print(
         "set | engine | collection | target | database | shared | push | with words | ms asking | ms search"
     )
-    for folder in sys.argv[1:]:
+    for folder in arguments.folders:
         with tempfile.TemporaryDirectory() as root:
-            measure(read_beir(folder), Path(root))
+            measure(read_beir(folder), Path(root), arguments.engine, arguments.first)
 
 
 if __name__ == "__main__":

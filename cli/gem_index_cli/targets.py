@@ -84,7 +84,7 @@ def push(
             )
         )
     _print(report, as_json, "would be " if dry_run else "")
-    if report.words is False and not dense_only:
+    if report.words is False and not dense_only and not as_json:
         say("The table has dense vectors only: push it with --full to add sparse vectors of words.")
 
 

@@ -27,6 +27,7 @@ from gem_index.store.workspace import Workspace, check_name, is_name
 from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:
+    from gem_index.collection.push.searching import SearchedTarget
     from gem_index.collection.write.choice import CollectionChoice
     from gem_index.readers import DocumentReader
 
@@ -52,6 +53,29 @@ class HomeCollections:
     def vectors(self) -> VectorLibrary:
         """The word vectors: ``home.vectors.add(...)``, ``list``, ``open``, ``remove``, ...; see :class:`VectorLibrary`."""
         return self._vectors
+
+    def target(self, url: str) -> SearchedTarget:
+        """Open a table of a vector database that a push filled, to search it.
+
+        Nothing but the word vectors of its model is needed of this home.
+
+        Parameters
+        ----------
+        url : str
+            As for :meth:`gem_index.Collection.push`.
+
+        Raises
+        ------
+        ConfigError
+            If there is no table, it is not that of a push, or what a search needs is missing or damaged.
+        UnknownNameError
+            If the home has no word vectors of the name that the model has.
+        MissingTargetError
+            If the package for the database is not installed.
+        """
+        from gem_index.collection.push.searching import SearchedTarget
+
+        return SearchedTarget(self.workspace, url)
 
     def create_collection(
         self,

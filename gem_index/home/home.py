@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gem_index.advice import Action, Advice
 from gem_index.collection.results import Problem
@@ -19,9 +19,6 @@ from gem_index.progress import ProgressOption, reporting
 from gem_index.quoting import quoted, quoted_path
 from gem_index.settings import load_settings
 from gem_index.store.workspace import Workspace, has_database
-
-if TYPE_CHECKING:
-    from gem_index.collection.push.searching import SearchedTarget
 
 __all__ = ["Home"]
 
@@ -106,29 +103,6 @@ class Home(HomeCollections):
     def replaced(self) -> bool:
         """Whether the folder was removed or replaced since it was opened; then processes that have it open must restart."""
         return self.workspace.database.replaced
-
-    def target(self, url: str) -> SearchedTarget:
-        """Open a table of a vector database that a push filled, to search it.
-
-        Nothing but the word vectors of its model is needed of this home.
-
-        Parameters
-        ----------
-        url : str
-            As for :meth:`gem_index.Collection.push`.
-
-        Raises
-        ------
-        ConfigError
-            If there is no table, it is not that of a push, or what a search needs is missing or damaged.
-        UnknownNameError
-            If the home has no word vectors of the name that the model has.
-        MissingTargetError
-            If the package for the database is not installed.
-        """
-        from gem_index.collection.push.searching import SearchedTarget
-
-        return SearchedTarget(self.workspace, url)
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
         """Erase deleted documents from the indexes of one or all collections and from the database.

@@ -31,6 +31,12 @@ __all__ = ["DIRECT", "check_dimensions", "encode", "in_base64", "router"]
 router = APIRouter(tags=["OpenAI"])
 
 
+class TextObject(BaseModel):
+    """A text as clients of Jina send it."""
+
+    text: str
+
+
 class EmbeddingsRequest(BaseModel):
     """The body of a request for embeddings."""
 
@@ -41,7 +47,7 @@ class EmbeddingsRequest(BaseModel):
     input: (
         str
         | Several[str]
-        | Several[dict[Literal["text"], str]]
+        | Several[TextObject]
         | Several[int]
         | Several[Several[int]]
     )
@@ -100,7 +106,7 @@ async def embeddings(request: Request) -> JsonResponse:
     context = await context_of(request)
     given: list[Any] = [asked.input] if isinstance(asked.input, str) else list(asked.input)
     # Jina's clients send objects
-    texts: list[Any] = [each.get("text") if isinstance(each, dict) else each for each in given]
+    texts: list[Any] = [each.text if isinstance(each, TextObject) else each for each in given]
     if not texts:
         raise InputError("input is an empty list; expected a text, or a list of them")
     if not isinstance(texts[0], str):

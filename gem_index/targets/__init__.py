@@ -20,6 +20,7 @@ from gem_index.targets.protocol import (
     WordsTarget,
 )
 from gem_index.targets.registry import TargetInfo, list_targets, open_target
+from gem_index.targets.sparse_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_name
 from gem_index.targets.tables import (
     TableTarget,
@@ -29,7 +30,6 @@ from gem_index.targets.tables import (
     query_table_name,
 )
 from gem_index.targets.url import TargetUrl
-from gem_index.targets.word_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 
 __all__ = [
     "FILE_ADVICE",

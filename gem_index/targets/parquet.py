@@ -18,8 +18,8 @@ from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
+from gem_index.targets.sparse_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 from gem_index.targets.url import TargetUrl
-from gem_index.targets.word_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 
 __all__ = ["ParquetTable", "ParquetTarget", "require_pyarrow"]
 

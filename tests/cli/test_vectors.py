@@ -114,9 +114,9 @@ def test_catalogue(gem):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["add", "v", "absent.txt"], "no file, address or known vectors is named 'absent.txt'"),
+        (["add", "v", "absent.txt"], "no file, address or known vectors are named 'absent.txt'"),
         (["add", "no such name"], "expected 1 to 64 letters"),
-        (["add", "unheard-of"], "no file, address or known vectors is named 'unheard-of'"),
+        (["add", "unheard-of"], "no file, address or known vectors are named 'unheard-of'"),
         (["add", "v", "{glove}", "--dtype", "float64"], "dtype is 'float64'; expected float32"),
         (
             ["add", "v", "{glove}", "--format", "nonsense"],
@@ -125,9 +125,9 @@ def test_catalogue(gem):
         (["add", "v", "{glove}", "--format", "word2vec-text"], "line 1 is b'the 1 0 0"),
         (["add", "v", "{glove}", "--oov", "subword"], "has no n-grams"),
         (["add", "v", "{glove}", "--from", "x"], "found a mirror for"),
-        (["export", "absent", "-o", "x.txt"], "no vectors is named 'absent'"),
+        (["export", "absent", "-o", "x.txt"], "no vectors are named 'absent'"),
         (["export", "wordllama", "-o", "x.txt"], "composes words from pieces"),
-        (["fit-vocabulary", "s", "{glove}", "--vectors", "absent"], "no vectors is named 'absent'"),
+        (["fit-vocabulary", "s", "{glove}", "--vectors", "absent"], "no vectors are named 'absent'"),
     ],
 )
 def test_bad_input_is_one_line_and_changes_nothing(

@@ -29,7 +29,7 @@ class TestHome:
         with pytest.raises(UnknownNameError, match="no model is named 'm': there is none yet"):
             home.models.open("m")
         with pytest.raises(
-            UnknownNameError, match="no vectors is named 'tinny': did you mean tiny"
+            UnknownNameError, match="no vectors are named 'tinny': did you mean tiny"
         ):
             home.create_collection("x", vectors="tinny")
         assert [s.name for s in home.collections()] == ["faq"]

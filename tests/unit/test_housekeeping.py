@@ -114,7 +114,7 @@ class TestExport:
     def test_into_another_home(self, built, tmp_path, vectors_folder):
         built.collection("c").export(tmp_path / "c.jsonl")
         other = Home(tmp_path / "other")
-        with pytest.raises(InputError, match="no vectors is named 'tiny-24d'"):
+        with pytest.raises(InputError, match="no vectors are named 'tiny-24d'"):
             other.import_collection(tmp_path / "c.jsonl")
         other.vectors.add("tiny-24d", vectors_folder)
         assert other.import_collection(tmp_path / "c.jsonl").name == "c"

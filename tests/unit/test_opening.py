@@ -219,7 +219,7 @@ def test_the_default_home_is_not_made_by_looking(tmp_path, monkeypatch, vectors_
     assert open_vectors(vectors_folder.name).dimension == 24
     assert open_provider("wordllama").dimension == 256
     for nothing in ("nothing", "nothing+wordllama"):
-        with pytest.raises(UnknownNameError, match="no vectors is named 'nothing'"):
+        with pytest.raises(UnknownNameError, match="no vectors are named 'nothing'"):
             open_vectors(nothing)
     assert not (tmp_path / "none").exists()
 

@@ -6,6 +6,7 @@ from gem_index import Document
 from gem_index.errors import ConfigError, RejectedDocumentsError, TargetUnavailableError
 from gem_index.targets import TargetUrl, open_target, retries
 from gem_index.targets.parquet import ParquetTable
+from pushed_tables import replace_method
 
 
 def build_faq(home, vectors_folder):
@@ -83,7 +84,7 @@ class TestRetries:
                 raise TargetUnavailableError(url, "connection refused")
             return original(*arguments)
 
-        monkeypatch.setattr(ParquetTable, method, fail)
+        replace_method(monkeypatch, method, fail)
         report = faq.push(url)
         assert (report.added, report.updated, report.deleted) == (1, 1, 1)
         assert len(calls) >= 3
@@ -98,7 +99,7 @@ class TestRetries:
             if len(seen) == 1:
                 raise TargetUnavailableError(url, "connection reset")
 
-        monkeypatch.setattr(ParquetTable, "upsert", fail)
+        replace_method(monkeypatch, "upsert", fail)
         assert faq.push(url).added == 20
         assert seen == [True, False]
         assert open_target(url).live().count() == 20
@@ -113,7 +114,7 @@ class TestRetries:
             original(table, documents)
 
         with monkeypatch.context() as patch:
-            patch.setattr(ParquetTable, "upsert", fail)
+            replace_method(patch, "upsert", fail)
             with pytest.raises(TargetUnavailableError, match="cannot be reached: 503; .* resumes"):
                 faq.push(url, batch=5)
         assert len(calls) == 1 + retries.ATTEMPTS
@@ -128,7 +129,7 @@ class TestRetries:
                 url, {document.id: "too long" for document in documents[:7]}
             )
 
-        monkeypatch.setattr(ParquetTable, "upsert", refuse)
+        replace_method(monkeypatch, "upsert", refuse)
         with pytest.raises(RejectedDocumentsError) as caught:
             faq.push(url)
         assert len(calls) == 1

@@ -154,7 +154,7 @@ class QueryRecords:
         table = self._table()
         if table is None:
             return
-        others = [each.id for each in table.documents() if each.metadata.get("token") not in tokens]
+        others = [each.id for each in table.documents() if each.id.partition(" ")[0] not in tokens]
         if others:
             with_retries(table.delete, others)
 

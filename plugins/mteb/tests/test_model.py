@@ -260,7 +260,7 @@ def test_the_command_says_what_was_not_measured() -> None:
     [
         (["--tasks", "STS112"], "'STS112' not found. Did you mean: 'STS12'?"),
         (["--benchmark", "MTEB(eng, v3)"], "'MTEB(eng, v3)' not found. Did you mean:"),
-        (["--mock", "--vectors", "nope"], "no vectors is named 'nope'"),
+        (["--mock", "--vectors", "nope"], "no vectors are named 'nope'"),
         (["--mock", "--config", "nope"], "the preset is 'nope'"),
         (["--mock", "--model", "nope"], "no model is named 'nope'"),
         ([], "one of the arguments --tasks --benchmark --mock is required"),

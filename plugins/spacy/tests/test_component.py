@@ -135,7 +135,7 @@ def test_vectors_of_two_encoders_are_not_compared(nlp: Language, other: Language
 def test_a_wrong_setting_is_named() -> None:
     with pytest.raises(ValueError, match="gem -> vectorz"):
         pipeline(vectorz="wordllama")
-    with pytest.raises(UnknownNameError, match="no vectors is named 'nope'"):
+    with pytest.raises(UnknownNameError, match="no vectors are named 'nope'"):
         pipeline(vectors="nope")
 
 

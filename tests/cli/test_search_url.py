@@ -1,0 +1,72 @@
+"""The command search with the URL of a pushed table, and what push says of its words."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def url(gem, faq_file, tmp_path):
+    assert gem("build", "faq", faq_file).status == 0
+    url = f"parquet://{tmp_path}/table"
+    pushed = gem("push", "faq", url)
+    assert (pushed.status, pushed.err) == (0, "")
+    assert "dense vectors only" not in pushed.out
+    return url
+
+
+def test_a_table_is_searched_as_its_collection(gem, url, tmp_path, monkeypatch):
+    own = gem("search", "faq", "renew a visa", "-k", "3", "--json").json
+    lines = gem("search", "faq", "renew a visa", "-k", "3").out
+    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "another"))
+    found = gem("search", url, "renew a visa", "-k", "3", "--json").json
+    assert [hit["id"] for hit in found] == [hit["id"] for hit in own]
+    assert [hit["score"] for hit in found] == pytest.approx([hit["score"] for hit in own], abs=1e-4)
+    assert set(found[0]) == set(own[0])
+    assert gem("search", url, "renew a visa", "-k", "3").out == lines
+    explained = gem("search", url, "renew a visa", "-k", "1", "--why", "--json").json
+    assert explained[0]["why"]["cosine"] == pytest.approx(found[0]["cosine"], abs=1e-4)
+
+
+def test_a_file_of_queries(gem, url, tmp_path):
+    queries = tmp_path / "queries.txt"
+    queries.write_text("renew a visa\na bank account\n")
+    answer = gem("search", url, "--queries", queries, "-k", "1", "--jsonl")
+    rows = [json.loads(line) for line in answer.out.splitlines()]
+    assert [row["query"] for row in rows] == ["renew a visa", "a bank account"]
+    assert all(len(row["results"]) == 1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--rerank",), "--rerank"),
+        (("--collapse",), "--collapse"),
+        (("--fusion", "rrf"), "--fusion"),
+        (("--exact",), "--exact"),
+    ],
+)
+def test_an_option_of_collections_alone_is_named(gem, url, options, named):
+    refused = gem("search", url, "visa", *options)
+    assert refused.status == 2
+    assert f"found {named} for a vector database; expected a collection of this home" in refused.err
+
+
+def test_bad_input(gem, url, tmp_path):
+    assert "found no table at" in gem("search", f"parquet://{tmp_path}/none", "visa").err
+    assert "holds no word" in gem("search", url, "?!").err
+    lexical = gem("search", url, "visa", "--mode", "lexical")
+    assert "found the mode lexical" in lexical.err
+    assert "expected hybrid or dense" in lexical.err
+    assert "nosuch" in gem("search", "nosuch://x?table=y", "visa").err
+
+
+def test_a_dense_table_stays_so_and_push_says_it(gem, url, tmp_path):
+    dense = f"parquet://{tmp_path}/dense"
+    assert "dense vectors only" not in gem("push", "faq", dense, "--dense-only").out
+    again = gem("push", "faq", dense)
+    assert "push it with --full to add sparse vectors of words" in again.out
+    assert gem("push", "faq", dense, "--json").json["words"] is False
+    assert "dense vectors only" not in gem("push", "faq", dense, "--full").out
+    assert gem("push", "faq", dense, "--json").json["words"] is True
+    assert gem("push", "faq", f"faiss://{tmp_path}/faiss", "--json").json["words"] is None
