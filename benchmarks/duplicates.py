@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.duplicates SENTENCES.txt [N [THRESHOLD [VIEW]]]`` builds a collection of N documents (100,000): the
 lines of the file, and variations of them to make up the number, of which every twentieth leaves out one word and the others
-join the halves of two lines. It prints the seconds of ``Collection.duplicates`` in one view (``meaning``), and the peak memory
-of the process before and after.
+join the halves of two lines. It prints the seconds of ``Collection.duplicates`` in one view (``meaning``), and the peak
+memory of the process before and after.
 """
 
 from __future__ import annotations
