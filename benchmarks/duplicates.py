@@ -1,8 +1,9 @@
 """Find the near-duplicates of a large collection.
 
-``python -m benchmarks.duplicates SENTENCES.txt [N [THRESHOLD]]`` builds a collection of N documents (100,000): the lines of
-the file, and variations of them to make up the number, of which every twentieth leaves out one word and the others join the
-halves of two lines. It prints the seconds of ``Collection.duplicates``, and the peak memory of the process before and after.
+``python -m benchmarks.duplicates SENTENCES.txt [N [THRESHOLD [VIEW]]]`` builds a collection of N documents (100,000): the
+lines of the file, and variations of them to make up the number, of which every twentieth leaves out one word and the others
+join the halves of two lines. It prints the seconds of ``Collection.duplicates`` in one view (``meaning``), and the peak
+memory of the process before and after.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def main() -> None:
     lines = [line for line in Path(sys.argv[1]).read_text().splitlines() if line.strip()]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 100_000
     threshold = float(sys.argv[3]) if len(sys.argv) > 3 else 0.95
+    view = sys.argv[4] if len(sys.argv) > 4 else "meaning"
     stages: dict[str, float] = {}
 
     def note(stage: str, _done: int, _total: int) -> None:
@@ -56,13 +58,14 @@ def main() -> None:
         home.build("many", documents(lines, count))
         before = peak()
         started = time.perf_counter()
-        groups = home.collection("many").duplicates(threshold, progress=note)
+        groups = home.collection("many").duplicates(threshold, views=view, progress=note)
         seconds = time.perf_counter() - started
     print(
         json.dumps(
             {
                 "documents": count,
                 "threshold": threshold,
+                "view": view,
                 "seconds": round(seconds, 1),
                 "seconds until the first pairs were compared": round(
                     stages["compare"] - started, 1

@@ -63,7 +63,7 @@ def results() -> Iterator[npt.NDArray[Any]]:
     tiles = rng.normal(size=(2, 16, TILE)).astype(np.float32)
     vectors = np.ascontiguousarray(tiles.transpose(0, 2, 1).reshape(-1, 16))
     forest = np.arange(len(vectors), dtype=np.int32)
-    join_near(tiles, vectors, 8.0, 0.0, 0, 2, forest)
+    join_near(tiles, vectors, np.zeros(len(vectors), np.int32), 8.0, 0.0, 0, 2, forest)
     merge_forest(forest, np.arange(len(vectors), dtype=np.int32))
     yield forest
 

@@ -16,7 +16,7 @@ from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from gem_index.results import Topics
+    from gem_index.results import DuplicateGroup, Topics
 
 __all__ = ["register"]
 
@@ -31,38 +31,58 @@ def duplicates(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Near-duplicate threshold: a cosine above 0 and at most 1. Default: 0.95.",
+            help="Near-duplicate threshold of the meaning: a cosine above 0 and at most 1. Default: 0.95.",
             show_default=False,
         ),
     ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare only the wording, or only the meaning. Default: both.",
+            show_default=False,
+        ),
+    ] = None,
+    overlap: Annotated[
+        float | None,
+        typer.Option(
+            help="Near-duplicate threshold of the wording: a share of trigrams above 0 and at most 1. Default: 0.6.",
+            show_default=False,
+        ),
+    ] = None,
+    contrasts: Annotated[
+        bool,
+        typer.Option(
+            "--contrasts",
+            help="Also compare short texts that differ by a number, a negation or the order of words; mark them.",
+        ),
+    ] = False,
     where: Where = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Find groups of near-duplicates; every pair of documents is compared."""
+    """Find groups of near-duplicates, by their wording and their meaning; every pair of documents is compared."""
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     with progress_bar("read") as progress:
-        options = {} if threshold is None else {"threshold": threshold}
-        groups = found.duplicates(**options, where=accepted, progress=progress)
+        given = {"threshold": threshold, "views": view, "overlap": overlap}
+        options: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
+        groups = found.duplicates(**options, contrasts=contrasts, where=accepted, progress=progress)
     if as_json or as_json_lines:
-        rows = [
-            {"ids": each.ids, "score": each.score, "scores": each.scores, "text": str(each.text)}
-            for each in groups
-        ]
+        rows = [{"score": each.score, **asdict(each), "text": str(each.text)} for each in groups]
         print_json_lines(rows) if as_json_lines else print_json(rows)
         return
     if not groups:
         say("No two documents are near.")
         return
     print_table(
-        ("first", ">documents", ">score", "others", "text"),
+        ("first", ">documents", ">score", "view", "others", "text"),
         [
             (
                 each.ids[0],
                 len(each.ids),
                 f"{each.score:.3f}",
-                ", ".join(each.ids[1 : _NAMED + 1]) + (", …" if len(each.ids) > _NAMED + 1 else ""),
+                ", ".join(each.views),
+                _others(each),
                 " ".join(each.text[:_BEGINNING].split()),
             )
             for each in groups[:_LISTED]
@@ -74,6 +94,15 @@ def duplicates(
     say(
         f"Groups: {len(groups)}. Documents in them: {members}, {members - len(groups)} more than one of each."
     )
+
+
+def _others(group: DuplicateGroup) -> str:
+    """Return the ids of the documents beside the first, each with its contrast, and a sign if there are more."""
+    marked = [
+        name if contrast is None else f"{name} ({contrast})"
+        for name, contrast in zip(group.ids[1:], group.contrasts[1:], strict=True)
+    ]
+    return ", ".join(marked[:_NAMED]) + (", …" if len(marked) > _NAMED else "")
 
 
 def topics(

@@ -55,6 +55,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "duplicates": (
         "gem-index duplicates faq",
         "gem-index duplicates faq --threshold 0.9 --jsonl",
+        "gem-index duplicates faq --view wording --overlap 0.8",
+        "gem-index duplicates faq --contrasts",
     ),
     "topics": (
         "gem-index topics faq -n 3",

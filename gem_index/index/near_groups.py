@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
 
 import numpy as np
 
 from gem_index.arrays import F32, I32
 from gem_index.index.dense import spread
-from gem_index.kernels.near_pairs import STEP, TILE, join_near, merge_forest
+from gem_index.index.forests import joined_forest
+from gem_index.kernels.near_pairs import STEP, TILE, join_near
 
 __all__ = ["near_components"]
 
@@ -27,6 +26,7 @@ def near_components(
     threshold: float,
     threads: int,
     report: Callable[[int, int], None] | None = None,
+    labels: I32 | None = None,
 ) -> I32:
     """Return for each vector the first one of its component, where pairs with inner product >= threshold are joined.
 
@@ -44,6 +44,8 @@ def near_components(
         At least 1.
     report : callable, optional
         Called with the number of pairs that have been compared, and that of all pairs.
+    labels : int32 array (n,), optional
+        Vectors of different labels are not joined.
 
     Returns
     -------
@@ -54,30 +56,19 @@ def near_components(
     if count < 2:
         return np.arange(count, dtype=np.int32)
     pairs = count * (count - 1) // 2
+    if labels is None:
+        labels = np.zeros(count, np.int32)
     tiles = _tiles(vectors, threshold)
-    forests = [np.arange(count, dtype=np.int32) for _ in range(threads)]
-    free: SimpleQueue[I32] = SimpleQueue()
-    for forest in forests:
-        free.put(forest)
 
-    def join(first: int) -> None:
-        forest = free.get()
-        join_near(tiles, vectors, threshold, _SLACK, first, first + _TASK, forest)
-        free.put(forest)
+    def join(first: int, forest: I32) -> None:
+        join_near(tiles, vectors, labels, threshold, _SLACK, first, first + _TASK, forest)
 
-    begins = range(0, len(tiles), _TASK)
-    with ThreadPoolExecutor(len(forests)) as pool:
-        try:
-            for first, _ in zip(begins, pool.map(join, begins), strict=True):
-                if report is not None:
-                    left = max(0, count - (first + _TASK) * TILE)
-                    report(pairs - left * (left - 1) // 2, pairs)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    for forest in forests:
-        merge_forest(forests[0], forest)
-    return forests[0]
+    def compared(first: int) -> None:
+        if report is not None:
+            left = max(0, count - (first + _TASK) * TILE)
+            report(pairs - left * (left - 1) // 2, pairs)
+
+    return joined_forest(count, range(0, len(tiles), _TASK), threads, join, compared)
 
 
 def _tiles(vectors: F32, threshold: float) -> F32:

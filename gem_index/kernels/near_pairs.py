@@ -15,7 +15,14 @@ STEP = 8
 
 
 def join_near(
-    tiles: F32, vectors: F32, threshold: float, slack: float, first: int, last: int, parents: I32
+    tiles: F32,
+    vectors: F32,
+    labels: I32,
+    threshold: float,
+    slack: float,
+    first: int,
+    last: int,
+    parents: I32,
 ) -> int:
     """Join each vector of some tiles with the near ones of the same and later tiles; return how many were tested exactly.
 
@@ -25,6 +32,8 @@ def join_near(
         Column j of tile i belongs to vector ``i * TILE + j``: p numbers whose inner product is an upper bound of that of the
         vectors, up to ``slack``. Columns after the last vector are zero.
     vectors : float32 array (n, d)
+    labels : int32 array (n,)
+        Vectors of different labels are not joined.
     threshold : float
         Above 0. Vectors are near if their inner product, in float64, reaches it.
     slack : float
@@ -41,6 +50,7 @@ def join_near(
         size,
         reading(vectors),
         *vectors.shape,
+        reading(labels),
         threshold,
         slack,
         first,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -58,6 +58,9 @@ class DuplicatesBody(StrictBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"threshold": 0.95}]})
 
     threshold: float = 0.95
+    views: Sequence[str] = ("wording", "meaning")
+    overlap: float = 0.6
+    contrasts: bool = False
     where: dict[str, Any] | None = None
 
 
@@ -122,7 +125,7 @@ async def drift(name: str, context: Context) -> dict[str, Any]:
 @router.post("/{name}/duplicates", dependencies=READ)
 async def duplicates(asked: DuplicatesBody, name: str, context: Context) -> JsonResponse:
     """Return groups of near-duplicates, the largest first."""
-    groups = await context.examine(name, lambda c: c.duplicates(asked.threshold, where=asked.where))
+    groups = await context.examine(name, lambda c: c.duplicates(**asked.model_dump()))
     return JsonResponse({"groups": [asdict(group) for group in groups]})
 
 

@@ -44,13 +44,7 @@ class EmbeddingsRequest(BaseModel):
         json_schema_extra={"examples": [{"model": "gem-index", "input": ["renew a passport"]}]}
     )
 
-    input: (
-        str
-        | Several[str]
-        | Several[TextObject]
-        | Several[int]
-        | Several[Several[int]]
-    )
+    input: str | Several[str] | Several[TextObject] | Several[int] | Several[Several[int]]
     model: str = DEFAULT
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: Annotated[int, Field(ge=1)] | None = None

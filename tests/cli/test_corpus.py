@@ -39,15 +39,33 @@ def test_duplicates(gem, tickets):
     assert group["ids"] == ["p1", "p2", "p3", "\x1b[31m"]
     assert group["score"] == min(group["scores"]) == group["scores"][2] < 1
     assert group["text"] == tickets["p1"]
+    assert group["views"] == ["wording", "meaning"]
+    assert group["overlaps"][:2] == [1, 1]
+    assert group["contrasts"] == [None] * 4
     assert gem("duplicates", "tickets", "--jsonl").lines == [group]
     shown = gem("duplicates", "tickets").out
     assert "p2, p3, \\x1b[31m" in shown
     assert shown.endswith("Groups: 1. Documents in them: 4, 3 more than one of each.\n")
-    [fewer] = gem("duplicates", "tickets", "--threshold", "1", "--json").json
+    [fewer] = gem("duplicates", "tickets", "--threshold", "1", "--overlap", "1", "--json").json
     assert fewer["ids"] == ["p1", "p2", "\x1b[31m"]
     where = ("--where", '{"kind": {"$ne": "p"}}')
     assert gem("duplicates", "tickets", *where).out == "No two documents are near.\n"
     assert gem("duplicates", "tickets", *where, "--json").json == []
+
+
+def test_duplicates_by_one_view_and_with_contrasts(gem, tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text(
+        "I can log in to my account\nI can not log in to my account\nI can logg in to my acount\n"
+    )
+    assert gem("build", "pairs", path).status == 0
+    first, second, third = (each["id"] for each in gem("list", "pairs", "--json").json)
+    [group] = gem("duplicates", "pairs", "--view", "wording", "--json").json
+    assert (group["ids"], group["views"]) == ([first, third], ["wording"])
+    [group] = gem("duplicates", "pairs", "--view", "meaning", "--contrasts", "--json").json
+    assert (group["ids"], group["contrasts"]) == ([first, second], [None, "negation"])
+    shown = gem("duplicates", "pairs", "--contrasts").out
+    assert "(negation)" in " ".join(shown.split())
 
 
 def test_many_groups_are_shown_in_part(gem, tmp_path):
@@ -56,7 +74,7 @@ def test_many_groups_are_shown_in_part(gem, tmp_path):
     lines = [f"{a} {b}" for a in words for b in words if a < b]
     path.write_text("\n".join([*lines, *lines, *lines[:1] * 8]) + "\n")
     assert gem("build", "pairs", path).status == 0
-    shown = gem("duplicates", "pairs", "--threshold", "1").out
+    shown = gem("duplicates", "pairs", "--view", "meaning", "--threshold", "1").out
     assert "1 more: --json or --jsonl" in shown
     assert ", …" in shown
     assert "Groups: 21. Documents in them: 50, 29 more than one of each." in " ".join(shown.split())
@@ -121,6 +139,10 @@ def test_bad_input(gem, tickets, state, tmp_path):
         search = ("search", "tickets", "tea", "--collapse", "--threshold", threshold)
         refused(gem(*search), "the cosine to collapse by is", "above 0 and at most 1")
     refused(gem("search", "tickets", "tea", "--threshold", "0.9"), "without --collapse")
+    refused(
+        gem("duplicates", "tickets", "--view", "words"), "expected one or both of wording, meaning"
+    )
+    refused(gem("duplicates", "tickets", "--overlap", "2"), "the overlap is 2", "at most 1")
     refused(gem("duplicates", "missing"), "no collection is named 'missing'")
     refused(gem("topics", "tickets", "-n", "0"), "number of topics is 0; expected")
     refused(gem("topics", "tickets", "-n", "7"), "found 7 topics", "6 different texts")

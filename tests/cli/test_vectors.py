@@ -127,7 +127,10 @@ def test_catalogue(gem):
         (["add", "v", "{glove}", "--from", "x"], "found a mirror for"),
         (["export", "absent", "-o", "x.txt"], "no vectors are named 'absent'"),
         (["export", "wordllama", "-o", "x.txt"], "composes words from pieces"),
-        (["fit-vocabulary", "s", "{glove}", "--vectors", "absent"], "no vectors are named 'absent'"),
+        (
+            ["fit-vocabulary", "s", "{glove}", "--vectors", "absent"],
+            "no vectors are named 'absent'",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_changes_nothing(

@@ -10,6 +10,7 @@ RUN = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
 TESTS = [
     "tests/property/test_kernels.py",
     "tests/property/test_near_components.py",
+    "tests/property/test_overlap_components.py",
     "tests/unit/test_fits.py",
 ]
 

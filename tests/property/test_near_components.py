@@ -71,3 +71,15 @@ def test_zero_vectors_are_near_to_none(count, threshold):
 def test_equal_vectors_are_one_component_whatever_their_number():
     vectors = np.tile(unit(np.ones((1, 9))), (5 * TILE, 1))
     assert near_components(vectors, 0.999, 2).tolist() == [0] * len(vectors)
+
+
+@given(seed=st.integers(0, 2**32 - 1), kinds=st.integers(1, 4))
+def test_vectors_of_different_labels_are_not_joined(seed, kinds):
+    rng = np.random.default_rng(seed)
+    vectors = clustered(rng, 2 * TILE, 8, 0.05)
+    labels = rng.integers(0, kinds, len(vectors)).astype(np.int32)
+    found = near_components(vectors, 0.95, 2, labels=labels)
+    for label in range(kinds):
+        [places] = np.nonzero(labels == label)
+        alone = near_components(vectors[places], 0.95, 1)
+        np.testing.assert_array_equal(found[places], places[alone])

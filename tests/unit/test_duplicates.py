@@ -6,6 +6,7 @@ import pytest
 from brute_force import documents
 from gem_index import Document
 from gem_index.errors import FilterError, InputError
+from gem_index.text.tokens import tokenize
 
 TEXTS = {
     "visa": "how do I renew my residence visa in the city",
@@ -48,7 +49,7 @@ def naive_groups(collection, threshold):
 def test_groups_name_the_oldest_first_and_its_cosine_with_each(faq):
     fill(faq)
     pair = cosine(faq, TEXTS["visa"], TEXTS["visa 3"])
-    [visa, bank] = faq.duplicates(pair - 1e-4)
+    [visa, bank] = faq.duplicates(pair - 1e-4, views="meaning")
     assert visa.ids == ("visa", "visa 2", "visa 3")
     assert visa.scores == (1.0, pytest.approx(1.0), pytest.approx(pair))
     assert visa.score == visa.scores[2]
@@ -63,10 +64,10 @@ def test_a_group_is_a_chain_whose_ends_may_be_further_apart(faq):
     fill(faq, dict(zip("xyz", chain, strict=True)))
     near = [cosine(faq, *pair) for pair in (chain[:2], chain[1:], chain[::2])]
     assert near[2] < min(near[:2])
-    [group] = faq.duplicates(min(near[:2]) - 1e-4)
+    [group] = faq.duplicates(min(near[:2]) - 1e-4, views="meaning")
     assert group.ids == ("x", "y", "z")
     assert group.score == pytest.approx(near[2], abs=1e-6)
-    assert len(faq.duplicates(near[2])) == 1
+    assert len(faq.duplicates(near[2], views="meaning")) == 1
 
 
 @pytest.mark.parametrize("index", ["flat", "rabitq"])
@@ -78,7 +79,7 @@ def test_all_pairs_are_compared_in_every_kind_of_index_and_its_tail(home, vector
     many.delete([f"d{i}" for i in range(0, 500, 7)])
     many.upsert([Document(id="d3", text="the school is closed today")])
     for threshold in (0.6, 0.8, 0.95):
-        found = many.duplicates(threshold)
+        found = many.duplicates(threshold, views="meaning", contrasts=True)
         assert {frozenset(group.ids) for group in found} == naive_groups(many, threshold)
         sizes = [len(group.ids) for group in found]
         assert sizes == sorted(sizes, reverse=True)
@@ -96,7 +97,9 @@ def test_a_text_without_a_known_word_is_near_to_none_whatever_the_threshold(faq)
 
 def test_a_filter_chooses_what_is_compared(faq):
     fill(faq)
-    assert [group.ids for group in faq.duplicates(where={"topic": "bank"})] == [("bank", "bank 2")]
+    assert [group.ids for group in faq.duplicates(where={"topic": "bank"})] == [
+        ("bank", "bank 2", "bank 3")
+    ]
     assert faq.duplicates(where={"topic": "ducks"}) == []
     with pytest.raises(FilterError, match="topics"):
         faq.duplicates(where={"topics": "bank"})
@@ -119,7 +122,125 @@ def test_progress_counts_texts_and_pairs(faq):
     fill(faq)
     seen = []
     faq.duplicates(progress=lambda *step: seen.append(step))
-    assert seen == [("read", 7, 7), ("compare", 15, 15)]  # 6 distinct texts
+    assert seen == [("read", 7, 7), ("compare", 6, 6), ("compare", 15, 15)]  # 6 distinct texts
+
+
+def groups_of(collection, **options):
+    return [group.ids for group in collection.duplicates(**options)]
+
+
+def naive_overlap(one, other):
+    """The Jaccard similarity of the runs of three characters."""
+    sets = []
+    for text in (one, other):
+        joined = f" {' '.join(tokenize(text))} "
+        sets.append({joined[i : i + 3] for i in range(len(joined) - 2)})
+    return len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+
+
+def test_each_group_says_which_view_made_it(faq):
+    visa = "Please tell me where I can renew my visa in the city of Bonn today"
+    typing = visa.replace("renew", "rnew").replace("city", "ciyt")
+    fill(
+        faq,
+        {
+            "same": "where can I open a bank account",
+            "same 2": "where can I open a bank account",
+            "typing": visa,
+            "typing 2": typing,
+            "ducks": "two ducks are swimming in the river",
+            "ducks 2": "ducks are swimming in a river, two ducks",
+        },
+    )
+    near = cosine(faq, visa, typing)
+    ducks = cosine(faq, *(faq.get([name])[0].text for name in ("ducks", "ducks 2")))
+    assert near < ducks
+    between = (near + ducks) / 2
+    same, visas = faq.duplicates(between, overlap=0.7, where={"topic": {"$ne": "ducks"}})
+    assert (same.ids, same.views) == (("same", "same 2"), ("wording", "meaning"))
+    assert (visas.ids, visas.views) == (("typing", "typing 2"), ("wording",))
+    assert visas.overlaps == (1.0, pytest.approx(naive_overlap(visa, typing)))
+    assert visas.scores == (1.0, pytest.approx(near, abs=1e-6))
+    [_, meaning] = faq.duplicates(between, overlap=1)
+    assert (meaning.ids, meaning.views) == (("ducks", "ducks 2"), ("meaning",))
+    assert groups_of(faq, threshold=between, views=["meaning"]) == [same.ids, meaning.ids]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I renew my residence visa in the city?",
+        "Wie kann ich meine Überweisung im Konto ändern?",
+        "كيف يمكنني تجديد جواز السفر في المدينة",
+        "请问如何在网上银行修改我的账户密码和电话号码",
+        " ".join(f"part {i * i}" for i in range(20_000)),
+    ],
+)
+def test_copies_with_small_changes_have_the_same_wording(faq, text):
+    copies = {
+        "text": text,
+        "typing": text[:10] + text[11:],
+        "cut": text[: len(text) * 9 // 10],
+        "form": f"  {text.upper()} !!",
+    }
+    fill(faq, copies)
+    [group] = faq.duplicates(views="wording")
+    assert group.ids == ("text", "typing", "cut", "form")
+    expected = [naive_overlap(text, copy) for copy in copies.values()]
+    assert group.overlaps == pytest.approx(expected)
+    assert group.contrasts == (None,) * 4
+
+
+CONTRASTS = {
+    "negation": ("I can log in to my account", "I can not log in to my account"),
+    "number": ("The order 4711 is not here yet", "The order 4712 is not here yet"),
+    "order": ("The train from Paris to London is late", "The train from London to Paris is late"),
+}
+
+
+@pytest.mark.parametrize("view", ["wording", "meaning"])
+@pytest.mark.parametrize("kind", CONTRASTS)
+def test_contrasts_are_left_out_unless_asked_for_and_then_marked(faq, kind, view):
+    one, other = CONTRASTS[kind]
+    fill(faq, {"one": one, "other": other, "same": one.upper()})
+    assert groups_of(faq, threshold=0.5, overlap=0.4, views=view) == [("one", "same")]
+    [group] = faq.duplicates(0.5, overlap=0.4, views=view, contrasts=True)
+    assert group.ids == ("one", "other", "same")
+    assert group.contrasts == (None, kind, None)
+
+
+def test_a_chain_does_not_join_the_same_words_in_another_order(faq):
+    there, back = CONTRASTS["order"]
+    fill(faq, {"there": there, "there 2": f"{there} now", "back": back, "back 2": f"{back} now"})
+    assert groups_of(faq, threshold=0.9) == [("there", "there 2"), ("back", "back 2")]
+    assert groups_of(faq, threshold=0.9, contrasts=True) == [("there", "there 2", "back", "back 2")]
+
+
+def test_a_number_does_not_separate_long_texts(faq):
+    text = " ".join(CONTRASTS["negation"][0] for _ in range(8))
+    fill(faq, {"one": f"{text} 4711", "other": f"{text} 4712"})
+    [group] = faq.duplicates(views="wording")
+    assert group.contrasts == (None, None)
+
+
+def test_a_number_in_every_text_is_compared_with_its_own_only(faq):
+    fill(
+        faq,
+        {f"{i} {part}": f"Order {i} is {part}" for i in range(40) for part in ("here", "Here!")},
+    )
+    assert groups_of(faq) == [(f"{i} here", f"{i} Here!") for i in range(40)]
+
+
+@pytest.mark.parametrize("views", [[], "words", ["meaning", "order"]])
+def test_an_unknown_view_is_refused(faq, views):
+    with pytest.raises(InputError, match="expected one or both of wording, meaning"):
+        faq.duplicates(views=views)
+
+
+@pytest.mark.parametrize("overlap", [0, -1, 1.01, float("nan"), "high", None])
+def test_an_overlap_is_a_share(faq, overlap):
+    with pytest.raises(InputError, match="expected a share of trigrams above 0 and at most 1"):
+        faq.duplicates(overlap=overlap)
 
 
 @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])

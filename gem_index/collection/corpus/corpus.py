@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -46,9 +46,14 @@ class Corpus:
 
 
 def read_corpus(
-    access: CollectionAccess, where: Mapping[str, Any] | None, show: Progress | None
+    access: CollectionAccess,
+    where: Mapping[str, Any] | None,
+    show: Progress | None,
+    collect: Callable[[Sequence[str]], None] | None = None,
 ) -> Corpus:
     """Read the documents that a filter accepts, all without one.
+
+    ``collect`` is called with the distinct texts, block by block, in the order of their numbers.
 
     Raises
     ------
@@ -63,10 +68,16 @@ def read_corpus(
                 continue  # another thread has seen a newer state
             documents = rows.documents
             seqs = documents.seqs() if where is None or where == {} else documents.accepted(where)
-            return _read(documents, view, seqs, show)
+            return _read(documents, view, seqs, show, collect)
 
 
-def _read(documents: DocumentRepository, view: View, seqs: Ids, show: Progress | None) -> Corpus:
+def _read(
+    documents: DocumentRepository,
+    view: View,
+    seqs: Ids,
+    show: Progress | None,
+    collect: Callable[[Sequence[str]], None] | None,
+) -> Corpus:
     numbers: dict[bytes, int] = {}
     texts = np.empty(len(seqs), np.int32)
     with tempfile.TemporaryFile() as file:
@@ -78,6 +89,8 @@ def _read(documents: DocumentRepository, view: View, seqs: Ids, show: Progress |
                 texts[begin + place] = numbers.setdefault(_digest(text), count)
                 if len(numbers) > count:
                     fresh[int(block[place])] = text
+            if collect is not None:
+                collect(list(fresh.values()))
             new = np.array(list(fresh), dtype=np.int64)
             vectors = view.vectors(new, fresh)
             file.write(vectors.tobytes())

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from gem_index.arrays import F32, I32, I64
-from gem_index.collection.corpus.corpus import read_corpus
+from gem_index.collection.corpus.corpus import Corpus, read_corpus
+from gem_index.collection.corpus.duplicates_request import MEANING, WORDING, DuplicatesRequest
 from gem_index.collection.corpus.results import DuplicateGroup, DuplicateGroups
-from gem_index.collection.request import ROUNDING, check_threshold
+from gem_index.collection.corpus.wordings import Wordings
+from gem_index.collection.request import ROUNDING
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.index.near_groups import near_components
+from gem_index.index.overlap_groups import overlap_components
+from gem_index.kernels.near_pairs import merge_forest
 from gem_index.progress import Progress
 from gem_index.settings import load_settings
 
@@ -24,37 +28,88 @@ _LEAST = 1e-12  # the zero vector of a text without words is near to no other
 
 def duplicates_of(
     access: CollectionAccess,
-    threshold: float,
+    request: DuplicatesRequest,
     where: Mapping[str, Any] | None,
     show: Progress | None,
 ) -> DuplicateGroups:
     """Return the groups of near-duplicates; see :meth:`gem_index.Collection.duplicates`."""
-    near = check_threshold(threshold, "the threshold")
-    corpus = read_corpus(access, where, show)
     report = None if show is None else lambda done, total: show("compare", done, total)
+    with Wordings() as wordings:
+        corpus = read_corpus(access, where, show, wordings.add)
+        sets = wordings.sets()
+        labels = None if request.contrasts else wordings.labels
+        forests = _forests(corpus, sets, labels, request, report)
+        firsts = next(iter(forests.values())).copy()
+        for forest in forests.values():
+            merge_forest(firsts, forest)
+        groups = _grouped(firsts[corpus.texts])
+        if not request.contrasts:
+            groups = _by_order(groups, corpus.texts, wordings)
+        with access.reading() as rows:
+            documents = rows.documents
+            names: dict[int, str] = {}
+            every = corpus.seqs[np.sort(np.concatenate(groups))] if groups else corpus.seqs[:0]
+            for begin in range(0, len(every), _BLOCK):
+                seqs, ids, _, _ = documents.columns(every[begin : begin + _BLOCK].tolist())
+                names.update(zip(seqs, ids, strict=True))
+            # documents that were deleted since the vectors were read are left out
+            present = [
+                part[[seq in names for seq in corpus.seqs[part].tolist()]] for part in groups
+            ]
+            kept = [part for part in present if len(part) > 1]
+            texts = documents.texts([int(corpus.seqs[part[0]]) for part in kept])
+        found = DuplicateGroups()
+        for part, text in zip(kept, texts, strict=True):
+            numbers = corpus.texts[part]
+            found.append(
+                DuplicateGroup(
+                    tuple(names[seq] for seq in corpus.seqs[part].tolist()),
+                    _cosines(corpus.vectors, numbers),
+                    text,
+                    tuple(view for view, each in forests.items() if _joins(each[numbers])),
+                    _overlaps(sets, numbers),
+                    wordings.contrasts(int(numbers[0]), numbers.tolist()),
+                )
+            )
+        return found
+
+
+def _forests(
+    corpus: Corpus,
+    sets: tuple[I32, I64],
+    labels: I32 | None,
+    request: DuplicatesRequest,
+    report: Callable[[int, int], None] | None,
+) -> dict[str, I32]:
+    """Return for each view the first text of each text's component."""
     threads = load_settings().threads
-    least = max(near - ROUNDING, _LEAST)
-    firsts = near_components(corpus.vectors, least, threads, report)
-    groups = _grouped(firsts[corpus.texts])
-    with access.reading() as rows:
-        documents = rows.documents
-        names: dict[int, str] = {}
-        every = corpus.seqs[np.sort(np.concatenate(groups))] if groups else corpus.seqs[:0]
-        for begin in range(0, len(every), _BLOCK):
-            seqs, ids, _, _ = documents.columns(every[begin : begin + _BLOCK].tolist())
-            names.update(zip(seqs, ids, strict=True))
-        # documents that were deleted since the vectors were read are left out
-        present = [part[[seq in names for seq in corpus.seqs[part].tolist()]] for part in groups]
-        kept = [part for part in present if len(part) > 1]
-        texts = documents.texts([int(corpus.seqs[part[0]]) for part in kept])
-    return DuplicateGroups(
-        DuplicateGroup(
-            tuple(names[seq] for seq in corpus.seqs[part].tolist()),
-            _cosines(corpus.vectors, corpus.texts[part]),
-            text,
-        )
-        for part, text in zip(kept, texts, strict=True)
-    )
+    found = {}
+    if WORDING in request.views:
+        found[WORDING] = overlap_components(*sets, request.overlap, threads, report, labels)
+    if MEANING in request.views:
+        least = max(request.threshold - ROUNDING, _LEAST)
+        found[MEANING] = near_components(corpus.vectors, least, threads, report, labels)
+    return found
+
+
+def _joins(firsts: I32) -> bool:
+    """Tell whether two of some documents are in one component."""
+    return len(np.unique(firsts)) < len(firsts)
+
+
+def _by_order(groups: list[I64], texts: I32, wordings: Wordings) -> list[I64]:
+    """Divide groups so that the same words in another order are not in one group."""
+    divided: list[I64] = []
+    for group in groups:
+        orders: dict[
+            int, dict[int, int]
+        ] = {}  # for each set of words, its orders and the number of each
+        numbers = np.empty(len(group), np.int32)
+        for place, (words, order) in enumerate(wordings.orders(texts[group].tolist())):
+            known = orders.setdefault(words, {})
+            numbers[place] = known.setdefault(order, len(known))
+        divided += [group[part] for part in _grouped(numbers)]
+    return sorted(divided, key=_largest_first)
 
 
 def _grouped(firsts: I32) -> list[I64]:
@@ -62,7 +117,11 @@ def _grouped(firsts: I32) -> list[I64]:
     order = np.argsort(firsts, kind="stable")
     bounds = np.flatnonzero(np.diff(firsts[order])) + 1
     groups = [part for part in np.split(order, bounds) if len(part) > 1]
-    return sorted(groups, key=lambda part: (-len(part), int(part[0])))
+    return sorted(groups, key=_largest_first)
+
+
+def _largest_first(group: I64) -> tuple[int, int]:
+    return -len(group), int(group[0])
 
 
 def _cosines(vectors: F32, texts: I32) -> tuple[float, ...]:
@@ -74,4 +133,21 @@ def _cosines(vectors: F32, texts: I32) -> tuple[float, ...]:
         cosines = np.clip(vectors[block].astype(np.float64) @ first, -1.0, 1.0)
         cosines[block == texts[0]] = 1.0
         found += cosines.tolist()
+    return tuple(found)
+
+
+def _overlaps(sets: tuple[I32, I64], texts: I32) -> tuple[float, ...]:
+    """Return the Jaccard similarity of each text's trigrams with those of the first, exactly 1 for the same text."""
+    members, begins = sets
+
+    def trigrams_of(text: int) -> I32:
+        return members[begins[text] : begins[text + 1]]
+
+    first = trigrams_of(int(texts[0]))
+    found = []
+    for text in texts.tolist():
+        other = trigrams_of(text)
+        both = len(np.intersect1d(first, other, assume_unique=True))
+        either = len(first) + len(other) - both
+        found.append(1.0 if text == texts[0] else both / either if either else 0.0)
     return tuple(found)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
+from gem_index.collection.corpus.duplicates_request import OVERLAP, VIEWS, DuplicatesRequest
 from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
@@ -45,18 +46,35 @@ class CorpusQuestions:
         self,
         threshold: float = NEAR,
         *,
+        views: str | Sequence[str] = VIEWS,
+        overlap: float = OVERLAP,
+        contrasts: bool = False,
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> DuplicateGroups:
-        """Return the groups of near-duplicates.
+        """Return the groups of near-duplicates, by their wording and by their meaning.
 
-        Two documents are in one group if their texts are equal or their cosine is at least the threshold; all pairs are
-        tested. A group can be a chain (A near B, B near C), whose ends have a lower cosine.
+        Two documents are in one group if their texts are equal, if their wordings overlap enough, or if their cosine is at
+        least the threshold; all pairs are tested. A group can be a chain (A near B, B near C), whose ends are further apart.
+
+        Vectors cannot tell "I can log in" from "I can not log in". So two texts of at most 100 characters are not compared
+        if one has other numbers than the other, or only one has a negation. The same words in another order ("Paris to
+        London") are not in one group. A list of words in 15 languages finds negations; it does not know opposites such as
+        "open" and "close".
 
         Parameters
         ----------
         threshold : float
-            Near-duplicate threshold, above 0 and at most 1; cosines are compared up to rounding, 1e-6.
+            Near-duplicate threshold of the meaning, above 0 and at most 1; cosines are compared up to rounding, 1e-6.
+        views : str or sequence of str
+            ``wording``, ``meaning`` or both.
+        overlap : float
+            Near-duplicate threshold of the wording, above 0 and at most 1: the number of trigrams that both texts have,
+            divided by the number of trigrams that one or both have (the Jaccard similarity). Case and punctuation do not
+            count.
+        contrasts : bool
+            Also compare texts that differ by a number, a negation or the order of the same words. Each such document is
+            marked in ``contrasts``.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are compared.
         progress : bool or callable, optional
@@ -70,14 +88,15 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If the threshold is out of its range.
+            If a threshold is out of its range, or a view is unknown.
         FilterError
             If the filter is not of the documented form.
         """
         from gem_index.collection.corpus.duplicates import duplicates_of
 
+        request = DuplicatesRequest.of(threshold, views, overlap, contrasts)
         with reporting(progress, "read") as show:
-            return duplicates_of(self.access, threshold, where, show)
+            return duplicates_of(self.access, request, where, show)
 
     def topics(
         self,

@@ -31,11 +31,22 @@ class DuplicateGroup:
         The cosine of each document with the first, 1 for the first itself and for equal texts.
     text : str
         The text of the first document.
+    views : tuple of str
+        The views that join at least two of the documents: ``wording``, ``meaning`` or both.
+    overlaps : tuple of float
+        The overlap of each document's wording with the first: the number of trigrams of both, divided by that of either
+        (the Jaccard similarity).
+    contrasts : tuple of str or None
+        How each document differs from the first: by a ``number``, by a ``negation``, by the ``order`` of the same words, or
+        None.
     """
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
     text: str
+    views: tuple[str, ...] = ("meaning",)
+    overlaps: tuple[float, ...] = ()
+    contrasts: tuple[str | None, ...] = ()
 
     @property
     def score(self) -> float:
@@ -48,9 +59,15 @@ class DuplicateGroups(list[DuplicateGroup]):
 
     def _repr_html_(self) -> str:
         return html_table(
-            ("documents", "score", "first", "text"),
+            ("documents", "score", "view", "first", "text"),
             (
-                (len(group.ids), f"{group.score:.3f}", group.ids[0], shorten(group.text, 200))
+                (
+                    len(group.ids),
+                    f"{group.score:.3f}",
+                    ", ".join(group.views),
+                    group.ids[0],
+                    shorten(group.text, 200),
+                )
                 for group in self
             ),
         )

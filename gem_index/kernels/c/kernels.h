@@ -31,8 +31,14 @@ int symmetric_eigen(const double *matrix, int64_t n, double *values, double *vec
 
 /* near_pairs.c */
 int64_t join_near(const float *tiles, int64_t tile_count, int64_t size, const float *vectors, int64_t count,
-                  int64_t dimension, double threshold, double slack, int64_t first, int64_t last, int32_t *parents);
+                  int64_t dimension, const int32_t *labels, double threshold, double slack, int64_t first, int64_t last,
+                  int32_t *parents);
 void merge_forest(int32_t *parents, const int32_t *other, int64_t count);
+
+/* overlaps.c */
+void join_overlapping(const int32_t *members, const int64_t *begins, const int32_t *order, const int32_t *sizes, int64_t count,
+                      const int32_t *labels, const int64_t *list_begins, const int32_t *lists, const int32_t *places,
+                      double threshold, int64_t first, int64_t last, int32_t *parents, int32_t *seen);
 
 /* rows.c */
 void score_rows(const int16_t *rows, const int64_t *positions, int64_t count, const float *query, int64_t dimension,

@@ -1,27 +1,12 @@
 /* Connected components of near vectors: every pair is tested by a bound on its inner product, survivors exactly. */
 
+#include "forest.h"
 #include "lanes.h"
 
 enum {
     TILE = 128, /* vectors of a tile: at 24 numbers each they fit the first-level cache; as in near_pairs.py */
     STEP = 8,   /* numbers of a vector that are multiplied at once; a prefix holds a multiple; as in near_pairs.py */
 };
-
-static int32_t root(int32_t *parents, int32_t i) {
-    while (parents[i] != i) {
-        parents[i] = parents[parents[i]]; /* halves the path */
-        i = parents[i];
-    }
-    return i;
-}
-
-/* Joins two trees; the lower root stays, so that a root is the first of its component. */
-static void join(int32_t *parents, int32_t i, int32_t j) {
-    if (i < j)
-        parents[j] = i;
-    else
-        parents[i] = j;
-}
 
 /* Fills bounds (TILE,) with the products of column i of a tile with all columns of another. */
 static void bound(const float *tile, int64_t i, const float *restrict columns, int64_t size, float *restrict bounds) {
@@ -51,9 +36,10 @@ static double product_of(const float *a, const float *b, int64_t n) {
    Column j of tile i (tiles: tile_count, size, TILE) belongs to vector i * TILE + j: numbers whose inner product is an upper
    bound of that of the vectors (count, dimension), up to slack. Columns after the last vector are zero. Vectors are near if
    their inner product reaches the threshold, which is above 0. parents (count,) is a forest over the vectors, of each thread
-   its own. */
+   its own. Vectors of different labels (count,) are not joined. */
 int64_t join_near(const float *tiles, int64_t tile_count, int64_t size, const float *vectors, int64_t count,
-                  int64_t dimension, double threshold, double slack, int64_t first, int64_t last, int32_t *parents) {
+                  int64_t dimension, const int32_t *labels, double threshold, double slack, int64_t first, int64_t last,
+                  int32_t *parents) {
     float bounds[TILE], least = (float)(threshold - slack);
     int64_t tested = 0;
     for (int64_t right = first; right < tile_count; right++)
@@ -67,6 +53,7 @@ int64_t join_near(const float *tiles, int64_t tile_count, int64_t size, const fl
                 for (int64_t j = left == right ? i + 1 : 0; j < smaller(TILE, count - right * TILE); j++) {
                     if (bounds[j] < least) continue;
                     int64_t y = right * TILE + j;
+                    if (labels[x] != labels[y]) continue;
                     int32_t root_x = root(parents, (int32_t)x), root_y = root(parents, (int32_t)y);
                     if (root_x == root_y) continue;
                     tested++;

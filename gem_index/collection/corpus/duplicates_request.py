@@ -1,0 +1,67 @@
+"""The arguments of a comparison of all documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from gem_index.checks import check_number
+from gem_index.collection.request import NEAR, check_threshold
+from gem_index.errors import InputError
+from gem_index.quoting import quoted
+
+__all__ = ["MEANING", "OVERLAP", "VIEWS", "WORDING", "DuplicatesRequest"]
+
+WORDING = "wording"
+"""Pairs with almost the same characters."""
+
+MEANING = "meaning"
+"""Pairs with a high cosine."""
+
+VIEWS = (WORDING, MEANING)
+"""The ways to compare two documents."""
+
+OVERLAP = 0.6
+"""Least overlap of two wordings, the default; ``python -m benchmarks.planted_duplicates`` measures it."""
+
+
+@dataclass(frozen=True)
+class DuplicatesRequest:
+    """The checked arguments of :meth:`gem_index.Collection.duplicates`."""
+
+    threshold: float = NEAR
+    views: tuple[str, ...] = VIEWS
+    overlap: float = OVERLAP
+    contrasts: bool = False
+
+    @classmethod
+    def of(
+        cls, threshold: object, views: str | Sequence[str], overlap: object, contrasts: bool
+    ) -> Self:
+        """Check the arguments.
+
+        Raises
+        ------
+        InputError
+            If a threshold is out of its range, or a view is unknown.
+        """
+        names = (views,) if isinstance(views, str) else tuple(views)
+        if not names or not set(names) <= set(VIEWS):
+            raise InputError(
+                f"the views are {quoted(views)}; expected one or both of {', '.join(VIEWS)}"
+            )
+        return cls(
+            check_threshold(threshold, "the threshold"),
+            names,
+            check_number(
+                overlap,
+                "the overlap",
+                0,
+                1,
+                above=True,
+                expected=f"a share of trigrams above 0 and at most 1, such as {OVERLAP:g}",
+                error=InputError,
+            ),
+            contrasts,
+        )

@@ -1,0 +1,100 @@
+"""The wordings of the distinct texts of a corpus: their trigrams, and the facts that put two texts in contrast."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+
+from gem_index.arrays import I32, I64
+from gem_index.text.contrasts import TextFacts, contrast_of, text_facts
+from gem_index.text.tokens import tokenize
+from gem_index.text.trigrams import trigrams
+
+__all__ = ["Wordings"]
+
+_BLOCK = 1 << 22  # trigrams that are sorted at once
+
+
+class Wordings:
+    """Collects texts one block after the other; a text's number is its position.
+
+    The trigrams are in a temporary file, which is mapped, so that the system can reclaim the memory. Close it after use.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
+        self._sizes = array("i")
+        self._numbers: dict[int, int] = {}  # of each trigram
+        self._labels: dict[tuple[bool, tuple[str, ...]], int] = {}
+        self._keys: list[tuple[bool, tuple[str, ...]]] = []  # of each label
+        self._label_of = array("i")
+        self._words = array("q")
+        self._order = array("q")
+
+    def __enter__(self) -> Wordings:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Add texts."""
+        for text in texts:
+            tokens = tokenize(text)
+            facts = text_facts(text, tokens)
+            key = (facts.negated, facts.numbers)
+            label = self._labels.setdefault(key, len(self._labels))
+            if label == len(self._keys):
+                self._keys.append(key)
+            self._label_of.append(label)
+            self._words.append(facts.words)
+            self._order.append(facts.order)
+            numbers = self._numbers
+            found = [numbers.setdefault(g, len(numbers)) for g in trigrams(tokens).tolist()]
+            self._sizes.append(len(found))
+            self._file.write(np.array(found, np.int32).tobytes())
+
+    @property
+    def labels(self) -> I32:
+        """Of each text (n,): two texts differ by a number or a negation if their labels differ."""
+        return np.array(self._label_of, np.int32)
+
+    def sets(self) -> tuple[I32, I64]:
+        """Return the trigrams (m,) of all texts, and where each text begins (n + 1,).
+
+        The trigrams of a text ascend, and rare ones have small numbers. Their array is mapped from the file.
+        """
+        begins = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)])
+        if not begins[-1]:
+            return np.zeros(0, np.int32), begins
+        self._file.flush()
+        members = np.memmap(self._file, np.int32, "r+", shape=(int(begins[-1]),))
+        counts = np.zeros(len(self._numbers), np.int64)
+        for first in range(0, len(members), _BLOCK):
+            counts += np.bincount(members[first : first + _BLOCK], minlength=len(counts))
+        ranks = np.empty(len(counts), np.int64)
+        ranks[np.argsort(counts, kind="stable")] = np.arange(len(counts))
+        first = 0
+        while first < len(begins) - 1:
+            last = max(first + 1, int(np.searchsorted(begins, begins[first] + _BLOCK, "right")) - 1)
+            part = slice(int(begins[first]), int(begins[last]))
+            texts = np.repeat(np.arange(last - first), np.diff(begins[first : last + 1]))
+            members[part] = np.sort((texts << 32) | ranks[members[part]]) & 0xFFFFFFFF
+            first = last
+        return members, begins
+
+    def orders(self, texts: Sequence[int]) -> list[tuple[int, int]]:
+        """Return for each text the hashes of its words, sorted and as written."""
+        return [(self._words[text], self._order[text]) for text in texts]
+
+    def contrasts(self, first: int, others: Sequence[int]) -> tuple[str | None, ...]:
+        """Return how each of some texts differs from the first; see :func:`contrast_of`."""
+
+        def facts(text: int) -> TextFacts:
+            key = self._keys[self._label_of[text]]
+            return TextFacts(*key, self._words[text], self._order[text])
+
+        return tuple(contrast_of(facts(first), facts(other)) for other in others)

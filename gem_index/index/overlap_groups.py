@@ -1,0 +1,101 @@
+"""Connected components of sets with a high Jaccard similarity, exact, without all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import numpy as np
+
+from gem_index.arrays import I32, I64
+from gem_index.index.forests import joined_forest
+from gem_index.kernels.overlaps import join_overlapping
+
+__all__ = ["overlap_components"]
+
+_TASK = 1024  # ranks of a thread's task
+_SLACK = 1e-9  # as in overlaps.c
+
+
+def overlap_components(
+    members: I32,
+    begins: I64,
+    threshold: float,
+    threads: int,
+    report: Callable[[int, int], None] | None = None,
+    labels: I32 | None = None,
+) -> I32:
+    """Return for each set the first one of its component, where pairs with a Jaccard similarity >= threshold are joined.
+
+    The result is that of a comparison of all pairs. The members of both sets of such a pair are at least ⌈threshold · s⌉ of
+    a set of size s, so one of them is among its first s - ⌈threshold · s⌉ + 1, its prefix, in any order that all sets share
+    (Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", 2007). The rarest members come first, and only pairs
+    with a member of both prefixes are compared.
+
+    Parameters
+    ----------
+    members : int32 array (m,)
+        The members of all sets, each set ascending. Numbers are small if the member is rare; they are from 0.
+    begins : int64 array (n + 1,)
+        The position of each set in ``members``.
+    threshold : float
+        Above 0, at most 1.
+    threads : int
+        At least 1.
+    report : callable, optional
+        Called with the number of sets that have been compared, and that of all sets.
+    labels : int32 array (n,), optional
+        Sets of different labels are not joined.
+
+    Returns
+    -------
+    int32 array (n,)
+        Positions; a set without similar ones, and an empty set, has its own.
+    """
+    sizes = np.diff(begins).astype(np.int32)
+    count = len(sizes)
+    order = np.argsort(sizes, kind="stable").astype(np.int32)
+    lists = _lists(members, begins, sizes, order, threshold)
+    free: SimpleQueue[I32] = SimpleQueue()
+    for _ in range(threads):
+        free.put(np.full(count, -1, np.int32))
+    known = np.zeros(count, np.int32) if labels is None else labels
+    ascending = sizes[order]
+
+    def join(first: int, forest: I32) -> None:
+        seen = free.get()
+        join_overlapping(
+            members,
+            begins,
+            order,
+            ascending,
+            known,
+            *lists,
+            threshold,
+            first,
+            first + _TASK,
+            forest,
+            seen,
+        )
+        free.put(seen)
+
+    def compared(first: int) -> None:
+        if report is not None:
+            report(min(first + _TASK, count), count)
+
+    return joined_forest(count, range(0, count, _TASK), threads, join, compared)
+
+
+def _lists(
+    members: I32, begins: I64, sizes: I32, order: I32, threshold: float
+) -> tuple[I64, I32, I32]:
+    """Return where the list of each member begins, the ranks of all lists, and the member's position in each set."""
+    least = np.maximum(np.ceil(threshold * sizes - _SLACK), 1)
+    lengths = np.where(sizes > 0, sizes - least + 1, 0).astype(np.int64)[order]
+    ranks = np.repeat(np.arange(len(order), dtype=np.int32), lengths)
+    within = np.arange(len(ranks)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    chosen = members[np.repeat(begins[:-1][order], lengths) + within]
+    by_member = np.argsort(chosen, kind="stable")
+    known = int(members.max()) + 1 if len(members) else 0
+    list_begins = np.concatenate([[0], np.cumsum(np.bincount(chosen, minlength=known))])
+    return list_begins.astype(np.int64), ranks[by_member], within[by_member].astype(np.int32)
