@@ -1,6 +1,6 @@
 """Find copies that are planted in real texts.
 
-``python -m benchmarks.planted_duplicates [--overlap 0.5 0.6] [--show N] TEXTS.jsonl ...`` takes 2,000 distinct texts
+``python -m benchmarks.planted_duplicates [--overlap 0.6 0.7] [--show N] TEXTS.jsonl ...`` takes 2,000 distinct texts
 (``--most``) of each file (objects with ``text``), and adds a changed copy of every fifth text. The kinds alternate:
 
 - typing: two neighboring characters change places,
@@ -114,7 +114,7 @@ def report(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--overlap", nargs="+", type=float, default=[0.6])
+    parser.add_argument("--overlap", nargs="+", type=float, default=[0.7])
     parser.add_argument("--most", type=int, default=2000)
     parser.add_argument("--show", type=int, default=0)
     asked = parser.parse_args()

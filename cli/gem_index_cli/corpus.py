@@ -45,7 +45,7 @@ def duplicates(
     overlap: Annotated[
         float | None,
         typer.Option(
-            help="Near-duplicate threshold of the wording: a share of trigrams above 0 and at most 1. Default: 0.6.",
+            help="Near-duplicate threshold of the wording: a share of trigrams above 0 and at most 1. Default: 0.7.",
             show_default=False,
         ),
     ] = None,

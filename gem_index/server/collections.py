@@ -59,7 +59,7 @@ class DuplicatesBody(StrictBody):
 
     threshold: float = 0.95
     views: Sequence[str] = ("wording", "meaning")
-    overlap: float = 0.6
+    overlap: float = 0.7
     contrasts: bool = False
     where: dict[str, Any] | None = None
 

@@ -22,7 +22,7 @@ MEANING = "meaning"
 VIEWS = (WORDING, MEANING)
 """The ways to compare two documents."""
 
-OVERLAP = 0.6
+OVERLAP = 0.7
 """Least overlap of two wordings, the default; ``python -m benchmarks.planted_duplicates`` measures it."""
 
 
