@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from gem_index.arrays import F32
 from gem_index.errors import InputError
@@ -31,10 +31,21 @@ __all__ = ["DIRECT", "check_dimensions", "encode", "in_base64", "router"]
 router = APIRouter(tags=["OpenAI"])
 
 
-class TextObject(BaseModel):
-    """A text as clients of Jina send it."""
+def _with_text(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an object that has a text; other fields are ignored, and not described one by one when they are wrong."""
+    if not isinstance(value.get("text"), str):
+        raise ValueError("expected an object with a text: {'text': '...'}")  # noqa: TRY004 - pydantic's way
+    return value
 
-    text: str
+
+TextObject: TypeAlias = Annotated[
+    dict[str, Any],
+    AfterValidator(_with_text),
+    WithJsonSchema(
+        {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    ),
+]
+"""A text as clients of Jina send it."""
 
 
 class EmbeddingsRequest(BaseModel):
@@ -100,7 +111,7 @@ async def embeddings(request: Request) -> JsonResponse:
     context = await context_of(request)
     given: list[Any] = [asked.input] if isinstance(asked.input, str) else list(asked.input)
     # Jina's clients send objects
-    texts: list[Any] = [each.text if isinstance(each, TextObject) else each for each in given]
+    texts: list[Any] = [each["text"] if isinstance(each, dict) else each for each in given]
     if not texts:
         raise InputError("input is an empty list; expected a text, or a list of them")
     if not isinstance(texts[0], str):
