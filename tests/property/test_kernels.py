@@ -78,7 +78,9 @@ def nearly_dependent_problems(draw):
 def clear_of_the_rank_tolerance(S, window):
     """Whether no share of a vector that its window leaves is within a factor of 4 of the tolerance, where rounding decides.
 
-    All that is farther, however little is left, has to be weighed as the oracle weighs it.
+    All that is farther, however little is left, has to be weighed as the oracle weighs it. But a share below the tolerance,
+    which counts as nothing, turns the plane of the others by its ratio to the smallest of these: another order of the words
+    gives another plane. So windows in which this ratio is above 1e-6 are left out.
     """
     near = np.array([0.25, 4.0]) * naive.TOLERANCE
     for i in range(S.shape[1]):
@@ -96,6 +98,10 @@ def clear_of_the_rank_tolerance(S, window):
         )
         shares = np.array([left, *pivots])
         if np.any((shares > near[0]) & (shares < near[1])):
+            return False
+        kept = np.array(pivots)[np.array(pivots) > naive.TOLERANCE]
+        dropped = np.array(pivots)[np.array(pivots) <= naive.TOLERANCE]
+        if dropped.size and dropped.max() > 1e-6 * kept.min(initial=1.0):
             return False
     return True
 
