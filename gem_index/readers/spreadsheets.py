@@ -112,7 +112,7 @@ def _rows(source: RecordFile, sheet: Any) -> Iterator[tuple[Any, ...]]:
     while True:
         try:
             row = next(rows, None)
-        except Exception as error:  # as above
+        except Exception as error:  # a damaged row, too, may raise almost any exception in openpyxl
             raise _damaged(source, error) from error
         if row is None:
             return
