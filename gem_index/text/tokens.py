@@ -52,7 +52,7 @@ _WITH_SYMBOLS = regex.compile(
     rf"(?<![\w.])(?:\.\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
 )
 _SYMBOL = re.compile(r"[.&/@+#-]")
-# what stands between blanks and holds such a symbol; the standard engine finds it faster than the other finds that there is none
+# what stands between blanks and holds such a symbol: the standard engine tells faster that there is none
 _BESIDE_SYMBOLS = re.compile(r"(?<!\S)[^\s.&/@+#-]*+[.&/@+#-]\S*+")
 
 
