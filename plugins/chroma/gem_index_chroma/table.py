@@ -170,11 +170,11 @@ class ChromaTable:
 
 def _met(condition: Condition) -> Where:
     """Return a condition as a filter of Chroma, which keeps lists of whole numbers and of floats apart."""
-    if condition.least is not None:
-        return {condition.field: {"$gte": condition.least}}
-    if condition.most is not None:
-        return {condition.field: {"$lte": condition.most}}
     met: list[Any] = []
+    if condition.least is not None:
+        met = [{condition.field: {"$gte": condition.least}}]
+    if condition.most is not None:
+        met = [{condition.field: {"$lte": condition.most}}]
     for value in condition.values:
         as_stored = [value]
         if not isinstance(value, bool | str):

@@ -59,7 +59,7 @@ class QdrantTable:
         Conditions on fields are left out whose names Qdrant would have to be given in quotes.
         """
         narrowed = copy(self)
-        met = [
+        met: list[models.Condition] = [
             _met(each) for each in conditions if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", each.field)
         ]
         narrowed._filter = models.Filter(must=met) if met else None
