@@ -110,15 +110,16 @@ class SparseEncoder:
 
         The weight of a term in a query is then that of the background of a match, 500 English texts of 30 words
         (:func:`gem_index.index.terms.match_weights`). So in English, and in the languages ``mul`` and ``none``, frequent
-        words count less. In another language all words count the same, and those with digits more. A text counts as long
-        if it has more than 30 terms.
+        words count less. In another language all words count the same, and those with digits more. A text of more than 30
+        words counts as long.
 
         Raises
         ------
         ConfigError
             If the language is unknown.
         """
-        return cls(Analyzer(language), 1, BACKGROUND_WORDS, None)
+        analyzer = Analyzer(language)
+        return cls(analyzer, 1, BACKGROUND_WORDS * analyzer.terms_per_word, None)
 
     def embed_documents(self, texts: Iterable[str]) -> list[SparseVector]:
         """Return the vector of each text; of texts in pieces, give the pieces.
