@@ -255,7 +255,9 @@ class NamedProvider(GemProvider):
     def sparse_encoder(self) -> SparseEncoder:
         """What makes the sparse vectors of words; the statistics of a collection are those of its texts at the first use.
 
-        :func:`open_provider` says which statistics it has. They are not part of the fingerprint.
+        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. Those of the last four
+        collections are kept in the process until the collection changes, so that another provider does not read the texts
+        again.
         """
         return open_sparse_encoder(self._choice)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gem_index.errors import InputError
 from gem_index.gem.reranking import Candidate, RerankResults, check_top_n, rerank
+from gem_index.home.home import Home
 from gem_index.home.vector_opening import open_home
 from gem_index.index.fusion import MATCH_WEIGHT, fused
 from gem_index.quoting import quoted
@@ -31,8 +34,18 @@ def open_sparse_encoder(choice: EncoderChoice) -> SparseEncoder:
             return SparseEncoder.load(named)
         return SparseEncoder.background(named)
     if choice.collection is not None:
-        return open_home(choice.home).collection(choice.collection).sparse_encoder()
+        home = open_home(choice.home)
+        with home.collection(choice.collection).access.reading() as rows:
+            record = rows.record
+        state = record.id, record.model_id, record.last_seq, record.last_change
+        return _of_collection(home.root.absolute(), choice.collection, state)
     return SparseEncoder.background()
+
+
+@lru_cache(maxsize=4)
+def _of_collection(root: Path, name: str, _state: tuple[int, ...]) -> SparseEncoder:
+    """Read the texts of a collection once as long as it is unchanged, also if each request opens a provider."""
+    return Home(root, create=False).collection(name).sparse_encoder()
 
 
 def check_rerank_mode(mode: str) -> str:

@@ -84,13 +84,15 @@ class ModelWords:
 class _State:
     """The state of a collection when its texts were read."""
 
+    id: int
     fingerprint: str
     documents: int
 
     def is_near(self, other: _State) -> bool:
         """Whether the statistics of one state serve the other."""
         changed = abs(self.documents - other.documents)
-        return self.fingerprint == other.fingerprint and _CHANGED * changed <= self.documents
+        same = (self.id, self.fingerprint) == (other.id, other.fingerprint)
+        return same and _CHANGED * changed <= self.documents
 
 
 class CollectionWords:
@@ -121,4 +123,4 @@ class CollectionWords:
 
 def _state(collection: Collection) -> _State:
     status = collection.status()
-    return _State(status.fingerprint, status.documents)
+    return _State(collection.access.id, status.fingerprint, status.documents)

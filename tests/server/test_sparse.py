@@ -155,7 +155,7 @@ class TestStatistics:
     def test_a_collection_of_the_same_name(self, app, home):
         self.ask(app)
         home.drop("faq")
-        home.build("faq", [{"id": "1", "text": "a zebra"}, {"id": "2", "text": "a bank"}])
+        home.build("faq", [{"id": str(i), "text": f"zebra {i}"} for i in range(6)])
         assert not len(self.ask(app)[0].indices)
         home.drop("faq")
         answer = app.post("/embed_sparse", json={"inputs": "a", "model": "collection:faq"})

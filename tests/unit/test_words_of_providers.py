@@ -66,6 +66,24 @@ class TestSparseVectors:
         assert pickle.loads(pickle.dumps(provider)).sparse_encoder.fingerprint == before
         assert open_provider(collection="faq", home=home).sparse_encoder.fingerprint != before
 
+    def test_texts_are_read_once_while_a_collection_is_unchanged(self, home, faq, monkeypatch):
+        first = open_provider(collection="faq", home=home).sparse_encoder
+        fit = SparseEncoder.fit
+        fits = []
+        monkeypatch.setattr(SparseEncoder, "fit", lambda *texts: fits.append(1) or fit(*texts))
+        assert open_provider(collection="faq", home=home.root).sparse_encoder is first
+        assert not fits
+        for change in (
+            lambda: faq.upsert([Document(id="0", text="a zebra")]),
+            lambda: faq.delete(["0"]),
+            faq.refit,
+            lambda: home.drop("faq") or home.build("faq", [{"id": "0", "text": "a zebra"}]),
+        ):
+            change()
+            found = open_provider(collection="faq", home=home).sparse_encoder
+            assert found.fingerprint == home.collection("faq").sparse_encoder().fingerprint
+        assert len(fits) == 8
+
     @pytest.mark.parametrize(
         ("words", "error", "told"),
         [
