@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.sparse FOLDER...`` reads retrieval sets in BEIR's layout. For each it prints nDCG@10 x 100 of the
 default search; of the sum of the inner products of dense and sparse vectors; of the best 100 by dense vectors, ordered by
-that sum; and of dense vectors alone. Then the bytes of a text's sparse vector, and the share of texts in which two terms
-have one index.
+that sum; of dense vectors alone; and of the sum with sparse vectors that know nothing of the collection but its language
+(:meth:`gem_index.sparse.SparseEncoder.background`). Then the bytes of a text's sparse vector, and the share of texts in
+which two terms have one index.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scipy.sparse import csr_array
 from gem_index import Chunking, Home
 from gem_index.arrays import F64
 from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
-from gem_index.sparse import SparseVector
+from gem_index.sparse import SparseEncoder, SparseVector
 
 _CANDIDATES = 100
 
@@ -68,8 +69,12 @@ def measure(task: RetrievalTask, home: Home) -> str:
     dense: F64 = np.asarray(encoder.encode(queries) @ encoder.encode(texts).T, np.float64)
     documents = sparse.embed_documents(texts)
     both = dense + products([sparse.embed_query(query) for query in queries], documents)
+    background = SparseEncoder.background(sparse.analyzer.language)
+    unfitted = dense + products(
+        [background.embed_query(query) for query in queries], background.embed_documents(texts)
+    )
     cells = [ndcg(task, [[hit.id for hit in of_one] for of_one in hits])]
-    cells += [ndcg(task, ranked(task, s)) for s in (both, best_again(dense, both), dense)]
+    cells += [ndcg(task, ranked(task, s)) for s in (both, best_again(dense, both), dense, unfitted)]
     size = np.mean([8 * len(vector.indices) for vector in documents])
     terms = [len(set(sparse.analyzer.terms(text))) for text in texts]
     shared = np.mean([len(v.indices) < n for v, n in zip(documents, terms, strict=True)])
@@ -77,7 +82,9 @@ def measure(task: RetrievalTask, home: Home) -> str:
 
 
 def main() -> None:
-    print("set | default search | dense + sparse | 100 by dense, again | dense | bytes, shared")
+    print(
+        "set | default search | dense + sparse | 100 by dense, again | dense | dense + background | bytes, shared"
+    )
     with tempfile.TemporaryDirectory() as root:
         for folder in sys.argv[1:]:
             task = read_beir(folder)

@@ -28,9 +28,16 @@ from gem_index.errors import ConfigError, InputError
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
 from gem_index.index.fusion import MATCH_WEIGHT
-from gem_index.index.terms import K1, B, counts_in_match, inverse_frequency, match_weights
+from gem_index.index.terms import (
+    BACKGROUND_WORDS,
+    K1,
+    B,
+    counts_in_match,
+    inverse_frequency,
+    match_weights,
+)
 from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted, quoted_path
+from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import check_text, check_texts
 
@@ -54,8 +61,8 @@ class SparseEncoder:
         Number of texts in the statistics.
     mean_terms : float
         Mean number of terms of a text.
-    frequencies : mapping of str to int
-        How many of the texts have each term.
+    frequencies : mapping of str to int, or None
+        How many of the texts have each term. None if this is not known: each term then counts as if one text has it.
 
     Examples
     --------
@@ -67,7 +74,11 @@ class SparseEncoder:
     """
 
     def __init__(
-        self, analyzer: Analyzer, texts: int, mean_terms: float, frequencies: Mapping[str, int]
+        self,
+        analyzer: Analyzer,
+        texts: int,
+        mean_terms: float,
+        frequencies: Mapping[str, int] | None,
     ) -> None:
         self.analyzer = analyzer
         self.texts = check_whole_number(texts, "the number of texts", 0)
@@ -92,6 +103,23 @@ class SparseEncoder:
             count += 1
             terms += len(found)
         return cls(analyzer, count, terms / max(count, 1), frequencies)
+
+    @classmethod
+    def background(cls, language: str = "en") -> SparseEncoder:
+        """Return an encoder without statistics of texts, for texts that are in no collection.
+
+        The weight of a term in a query is then that of the background of a match, 500 English texts of 30 words
+        (:func:`gem_index.index.terms.match_weights`). So in English, and in the languages ``mul`` and ``none``, frequent
+        words count less. In another language all words count the same, and those with digits more. A text of more than 30
+        words counts as long.
+
+        Raises
+        ------
+        ConfigError
+            If the language is unknown.
+        """
+        analyzer = Analyzer(language)
+        return cls(analyzer, 1, BACKGROUND_WORDS * analyzer.terms_per_word, None)
 
     def embed_documents(self, texts: Iterable[str]) -> list[SparseVector]:
         """Return the vector of each text; of texts in pieces, give the pieces.
@@ -118,13 +146,16 @@ class SparseEncoder:
             If the text is not a string.
         """
         terms = dict.fromkeys(self.analyzer.terms(check_text(text, "query")))
-        held = {term: self.frequencies.get(term, 0) for term in terms}
+        held = {term: self._frequency(term) for term in terms}
         counted = {term: count for term, count in held.items() if counts_in_match(term, count)}
         weights = match_weights(counted, self.texts, self.analyzer)  # of BM25 scores
         of_bm25 = {
             term: (K1 + 1) * inverse_frequency(counted[term], self.texts) for term in weights
         }
         return _vector({t: MATCH_WEIGHT * w * of_bm25[t] for t, w in weights.items() if counted[t]})
+
+    def _frequency(self, term: str) -> int:
+        return 1 if self.frequencies is None else self.frequencies.get(term, 0)
 
     @property
     def rule(self) -> str:
@@ -173,7 +204,7 @@ class SparseEncoder:
             "analyzer": self.analyzer.stored,
             "texts": self.texts,
             "mean_terms": self.mean_terms,
-            "frequencies": dict(self.frequencies),
+            "frequencies": None if self.frequencies is None else dict(self.frequencies),
         }
 
     def to_json(self) -> str:
@@ -196,7 +227,13 @@ class SparseEncoder:
         ConfigError
             If a later version wrote it.
         """
-        return cls.of_fields(read_json_file(user_path(path)), quoted_path(Path(path)))
+        try:
+            fields = read_json_file(user_path(path))
+        except OSError as error:
+            raise InputError(
+                f"cannot read {quoted_path(path)}: {quoted_error(error)}; expected a file that SparseEncoder.save wrote"
+            ) from error
+        return cls.of_fields(fields, quoted_path(path))
 
     @classmethod
     def of_fields(cls, fields: Any, name: str) -> SparseEncoder:
@@ -211,7 +248,9 @@ class SparseEncoder:
                 "upgrade gem-index"
             )
         try:
-            frequencies = {str(term): int(count) for term, count in fields["frequencies"].items()}
+            frequencies = fields["frequencies"]
+            if frequencies is not None:
+                frequencies = {str(term): int(count) for term, count in frequencies.items()}
             analyzer = Analyzer.of(fields["analyzer"])
             return cls(analyzer, fields["texts"], fields["mean_terms"], frequencies)
         except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -16,7 +16,7 @@ from gem_index.quoting import quoted
 from gem_index.text.tokens import WeightedText, check_text, check_texts
 from gem_index.vectors.base import FloatArray
 
-__all__ = ["Candidate", "RerankResult", "RerankResults", "cosines", "rerank"]
+__all__ = ["Candidate", "RerankResult", "RerankResults", "check_top_n", "cosines", "rerank"]
 
 Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
 """A text, an (id, text) pair, a mapping with ``text`` and optional ``id`` and ``weights``, or a document."""
@@ -24,7 +24,10 @@ Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
 
 @dataclass(frozen=True, repr=False)
 class RerankResult:
-    """A re-ranked candidate; ``index`` is its position in the input, ``score`` the cosine similarity with the query."""
+    """A re-ranked candidate: ``index`` is its position in the input, ``score`` its cosine with the query.
+
+    If words count too (:meth:`gem_index.home.NamedProvider.rerank`), the score is (cosine + 2.25 match) / 3.25.
+    """
 
     index: int
     id: str | None
@@ -69,8 +72,7 @@ def rerank(
     InputError
         If a candidate is not one of the documented forms, or ``top_n`` is below 1.
     """
-    if top_n is not None and top_n < 1:
-        raise InputError(f"top_n is {quoted(top_n)}; expected at least 1")
+    check_top_n(top_n)
     check_text(query, "query")
     check_texts(candidates, "candidates")
     pairs = [_id_and_text(i, candidate) for i, candidate in enumerate(candidates)]
@@ -80,6 +82,12 @@ def rerank(
     return RerankResults(
         RerankResult(int(i), pairs[i][0], float(scores[i]), pairs[i][1]) for i in order
     )
+
+
+def check_top_n(top_n: int | None) -> None:
+    """Raise InputError if the number of results is below 1."""
+    if top_n is not None and top_n < 1:
+        raise InputError(f"top_n is {quoted(top_n)}; expected at least 1")
 
 
 def cosines(query: FloatArray, vectors: FloatArray) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -16,12 +17,21 @@ from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.model_file import read_model
 from gem_index.gem.provider import GemProvider
+from gem_index.gem.reranking import Candidate, RerankResults, rerank
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs, make_encoder
 from gem_index.home.home import Home
 from gem_index.home.vector_opening import open_home, open_named
+from gem_index.home.words import (
+    STATISTICS_FILE,
+    check_rerank_mode,
+    open_sparse_encoder,
+    rerank_with_words,
+)
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
+from gem_index.sparse import SparseEncoder, SparseVector
 from gem_index.store.workspace import has_database
+from gem_index.text.languages import check_language
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.registry import DEFAULT_VECTORS
 from gem_index.vectors.specification import VectorSpec, is_path
@@ -54,6 +64,7 @@ class EncoderChoice:
     config: ConfigLike | None = None
     home: Home | str | Path | None = None
     fingerprint: str | None = None
+    words: str | Path | None = None
 
     def __post_init__(self) -> None:
         _check_kinds(
@@ -62,6 +73,7 @@ class EncoderChoice:
             collection=(self.collection, str),
             home=(self.home, str, Path, Home),
             fingerprint=(self.fingerprint, str),
+            words=(self.words, str, Path),
         )
         if self.model is not None and self.collection is not None:
             raise ConfigError("found a model and a collection; expected one of them")
@@ -69,7 +81,7 @@ class EncoderChoice:
             raise ConfigError(
                 "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
             )
-        for name in ("vectors", "model", "collection", "fingerprint"):
+        for name in ("vectors", "model", "collection", "fingerprint", "words"):
             if getattr(self, name) == "":
                 raise InputError(f"{name} is empty; expected a name, or None")
         self._check_config()
@@ -81,6 +93,8 @@ class EncoderChoice:
             named = str(self.model)
             file = named.endswith(MODEL_FILE)
             object.__setattr__(self, "model", str(user_path(named).absolute()) if file else named)
+        if self.words is not None:
+            object.__setattr__(self, "words", _words(str(self.words)))
 
     def _check_config(self) -> None:
         if self.config is None:
@@ -137,6 +151,7 @@ class EncoderChoice:
             "config": dict(config) if isinstance(config, Mapping) else config,
             "home": str(home) if home else None,
             "fingerprint": self.fingerprint,
+            "words": self.words,
         }
         return {key: value for key, value in fields.items() if value is not None}
 
@@ -164,6 +179,14 @@ class EncoderChoice:
         kinds = ("collection", "model", "vectors")
         named = (f"the {kind} {getattr(self, kind)}" for kind in kinds if getattr(self, kind))
         return next(named, "the configuration")
+
+
+def _words(named: str) -> str:
+    """Return the absolute path of a file of word statistics, or a language."""
+    if named.endswith(STATISTICS_FILE):
+        return str(user_path(named).absolute())
+    check_language(named)
+    return named
 
 
 def _with_absolute_paths(named: str) -> str:
@@ -228,6 +251,53 @@ class NamedProvider(GemProvider):
             )
         return copy.deepcopy(self._choice.to_dict())
 
+    @cached_property
+    def sparse_encoder(self) -> SparseEncoder:
+        """What makes the sparse vectors of words; the statistics of a collection are those of its texts at the first use.
+
+        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. Those of the last four
+        collections are kept in the process until the collection changes, so that another provider does not read the texts
+        again.
+        """
+        return open_sparse_encoder(self._choice)
+
+    def embed_sparse_documents(self, texts: Iterable[str]) -> list[SparseVector]:
+        """Return the sparse vector of the words of each text; see :meth:`gem_index.sparse.SparseEncoder.embed_documents`."""
+        return self.sparse_encoder.embed_documents(texts)
+
+    def embed_sparse_query(self, text: str) -> SparseVector:
+        """Return the sparse vector of a query.
+
+        Its inner product with that of a document, plus the cosine, divided by 3.25, is the score of the default search.
+        """
+        return self.sparse_encoder.embed_query(text)
+
+    def rerank(
+        self,
+        query: str,
+        candidates: Sequence[Candidate],
+        top_n: int | None = None,
+        *,
+        mode: str = "dense",
+    ) -> RerankResults:
+        """Order candidates, best first.
+
+        Parameters
+        ----------
+        query, candidates, top_n
+            As for :func:`gem_index.rerank`.
+        mode : {"dense", "hybrid"}
+            By the cosine with the query, or by the score of the default search, (cosine + 2.25 match) / 3.25.
+
+        Raises
+        ------
+        InputError
+            If an argument is not valid.
+        """
+        if check_rerank_mode(mode) == "dense":
+            return rerank(query, candidates, self.encoder, top_n)
+        return rerank_with_words(query, candidates, self.encoder, self.sparse_encoder, top_n)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.settings,)
 
@@ -244,6 +314,7 @@ class ProviderOptions(TypedDict, total=False):
     config: ConfigLike | None
     home: Home | str | Path | None
     fingerprint: str | None
+    words: str | Path | None
 
 
 def open_provider(
@@ -254,6 +325,7 @@ def open_provider(
     config: ConfigLike | None = None,
     home: Home | str | Path | None = None,
     fingerprint: str | None = None,
+    words: str | Path | None = None,
 ) -> NamedProvider:
     """Open an embedding provider by name; every adapter wraps one.
 
@@ -276,6 +348,10 @@ def open_provider(
         it does not exist; bundled vectors and files need no home.
     fingerprint : str, optional
         The fingerprint that the provider must have.
+    words : str or Path, optional
+        The word statistics of sparse vectors: a file of :meth:`gem_index.sparse.SparseEncoder.save` whose name ends in
+        ``.json``, or the language of texts without statistics, such as ``de``. By default those of the collection, else
+        ``en``.
 
     Raises
     ------
@@ -301,6 +377,7 @@ def open_provider(
         config=config,
         home=home,
         fingerprint=fingerprint,
+        words=words,
     ).open()
 
 

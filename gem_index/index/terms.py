@@ -11,6 +11,7 @@ from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import frequent_english, has_symbols
 
 __all__ = [
+    "BACKGROUND_WORDS",
     "K1",
     "B",
     "counts_in_match",
@@ -21,7 +22,10 @@ __all__ = [
 K1, B = 1.2, 0.75
 """BM25's parameters: tantivy's."""
 
-_BACKGROUND, _BACKGROUND_WORDS = 500, 30  # number of added English texts, and of the words in each
+BACKGROUND_WORDS = 30
+"""Number of words of each text of the background."""
+
+_BACKGROUND = 500  # number of added English texts
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
@@ -76,7 +80,7 @@ def _background(analyzer: Analyzer) -> dict[str, float]:
         for term in analyzer.terms(word):
             shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
     return {
-        term: _BACKGROUND * (1 - (1 - share) ** _BACKGROUND_WORDS) for term, share in shares.items()
+        term: _BACKGROUND * (1 - (1 - share) ** BACKGROUND_WORDS) for term, share in shares.items()
     }
 
 

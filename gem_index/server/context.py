@@ -25,7 +25,9 @@ from gem_index.server.memory import Memory
 from gem_index.server.models import ServedModels
 from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
+from gem_index.server.words import CollectionWords, JsonRows, ModelWords
 from gem_index.settings import load_settings
+from gem_index.sparse import SparseEncoder
 from gem_index.text.tokens import check_text
 
 __all__ = ["UPLOADS", "ServerContext"]
@@ -69,6 +71,8 @@ class ServerContext:
         self.models = ServedModels(home, self._encoder_of, aliases)
         self.memory = Memory(limits.memory)
         self.encoding = EncodingQueue(limits.waiting, limits.work)
+        self._background = ModelWords(SparseEncoder.background())
+        self._collection_words = CollectionWords()
         self._readers = ThreadPoolExecutor(threads, "gem-index-read")
         self._long_readers = ThreadPoolExecutor(threads, "gem-index-read-long")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
@@ -160,6 +164,30 @@ class ServerContext:
         """
         checked = self.check_texts(texts)
         return await self.encoding.encode(await self.model(model), checked)
+
+    async def encode_words(self, model: str, texts: Sequence[object], *, queries: bool) -> JsonRows:
+        """Check texts, and return the JSON of the sparse vectors of their words, of documents or of queries.
+
+        The limits and errors are those of :meth:`encode`.
+        """
+        checked = self.check_texts(texts)
+        words = await self._words_of(model)
+        return await self.encoding.encode(words.queries if queries else words.documents, checked)
+
+    async def _words_of(self, model: str) -> ModelWords:
+        name = await self.read(lambda: self.models.collection_of(model))
+        if name is None:
+            await self.model(model)  # refuses an unknown name
+            return self._background
+        kept = await self.ask(name, self._collection_words.find)
+        if kept is not None:
+            return kept
+        return await self.examine(
+            name,
+            lambda collection: self._collection_words.read(
+                collection, lambda *_: self.check_not_ending()
+            ),
+        )
 
     def check_query(self, query: object, what: str = "query") -> str:
         """Return a query that is within the limits.

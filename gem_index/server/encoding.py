@@ -6,14 +6,17 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from gem_index.arrays import F32
-from gem_index.gem.combined import Encoder
 from gem_index.server.errors import OverloadedError
 
-__all__ = ["SHORT", "EncodingQueue", "work_of"]
+__all__ = ["SHORT", "EncodesTexts", "EncodingQueue", "work_of"]
+
+_Rows = TypeVar("_Rows", bound=npt.NDArray[Any])
+_Made = TypeVar("_Made", bound=npt.NDArray[Any], covariant=True)
 
 SHORT = 4096
 """Characters of a request that is short; made-up words, which are the slowest, then take some 10 ms."""
@@ -27,14 +30,24 @@ def work_of(texts: Sequence[str]) -> int:
     return len(texts) + sum(map(len, texts))
 
 
+class EncodesTexts(Protocol[_Made]):
+    """Makes rows of texts; a row depends only on its text."""
+
+    def encode(self, texts: Sequence[str]) -> _Made:
+        """Return an array with a row for each text."""
+        ...
+
+
 class _Request:
     """The texts of a request, and the vectors of those that are encoded."""
 
-    def __init__(self, encoder: Encoder, texts: Sequence[str], answer: asyncio.Future[F32]) -> None:
+    def __init__(
+        self, encoder: EncodesTexts[Any], texts: Sequence[str], answer: asyncio.Future[Any]
+    ) -> None:
         self.encoder = encoder
         self.texts = texts
         self.answer = answer
-        self.encoded: list[F32] = []
+        self.encoded: list[Any] = []
         self.begin = 0
 
     @property
@@ -59,7 +72,7 @@ class _Request:
         self.begin = end
         return taken
 
-    def add(self, vectors: F32) -> None:
+    def add(self, vectors: Any) -> None:
         """Add the vectors of a slice; the last one completes the answer."""
         self.encoded.append(vectors)
         if not self.left and not self.answer.done():
@@ -97,8 +110,8 @@ class EncodingQueue:
         """The number of waiting texts."""
         return self._texts
 
-    async def encode(self, encoder: Encoder, texts: Sequence[str]) -> F32:
-        """Return the unit vectors of texts, float32 (n, dimension).
+    async def encode(self, encoder: EncodesTexts[_Rows], texts: Sequence[str]) -> _Rows:
+        """Return the rows of texts: of an encoder their unit vectors, float32 (n, dimension).
 
         If the caller is cancelled, the texts that are not encoded yet are left out.
 
@@ -143,9 +156,9 @@ class _Lane:
         self._running: asyncio.Task[None] | None = None
         self._pool = ThreadPoolExecutor(1, name)
 
-    async def encode(self, encoder: Encoder, texts: Sequence[str]) -> F32:
+    async def encode(self, encoder: EncodesTexts[_Rows], texts: Sequence[str]) -> _Rows:
         """Return the vectors of texts."""
-        answer: asyncio.Future[F32] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_Rows] = asyncio.get_running_loop().create_future()
         self._put(_Request(encoder, texts, answer))
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run())

@@ -189,7 +189,7 @@ _KINDS = {
 _COHERE = ("/v1/rerank", "/v2/rerank", "/v1/embed", "/v2/embed")
 _PLAIN = ("/api/", "/vectors", "/meta")
 _DIFY_CODES = {401: 1001, 403: 1002, 404: 2001}
-_TEI = ("/", "/embed", "/rerank", "/similarity", "/info")
+_TEI = ("/", "/embed", "/embed_sparse", "/rerank", "/similarity", "/info")
 _TEI_KINDS = {413: "Validation", 422: "Validation", 429: "Overloaded", 424: "Backend"}
 
 

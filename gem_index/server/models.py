@@ -95,6 +95,16 @@ class ServedModels:
                 self._default = open_provider(home=self._home).encoder
             return self._default
 
+    def collection_of(self, name: str) -> str | None:
+        """Return the collection whose model has a name, alias or fingerprint; None for another model."""
+        named = self._aliases.get(name, name)
+        if named == DEFAULT:
+            return None
+        if not named.startswith(COLLECTION):
+            cards = (card for card in self.list() if named in (card.name, card.fingerprint))
+            named = next((card.name for card in cards), named)
+        return named.removeprefix(COLLECTION) if named.startswith(COLLECTION) else None
+
     def known(self, name: str) -> Encoder | None:
         """Return the encoder of a name that was looked up within the last second, without looking it up again."""
         found = self._named.get(name)

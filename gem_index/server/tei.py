@@ -1,9 +1,12 @@
-"""The interface of Hugging Face's Text Embeddings Inference: /embed, /rerank, /similarity, /info, and all of them at /."""
+"""The interface of Hugging Face's Text Embeddings Inference: /embed, /embed_sparse, /rerank, /similarity, /info, and /.
+
+The path / answers like /embed, /rerank or /similarity.
+"""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -39,6 +42,25 @@ class EmbedRequest(BaseModel):
     dimensions: Annotated[int, Field(ge=1)] | None = None
     model: str = DEFAULT
     normalize: bool = True
+
+
+class SparseRequest(BaseModel):
+    """The body of a request for sparse vectors of words."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"inputs": ["renew a passport"], "prompt_name": "query"}]}
+    )
+
+    inputs: str | Several[str]
+    prompt_name: Literal["query", "document"] | None = None
+    model: str = DEFAULT
+
+
+class SparseValue(BaseModel):
+    """The index of a term, from 0 to 2^31 - 1, and its value."""
+
+    index: int
+    value: float
 
 
 class TextRerankRequest(BaseModel):
@@ -103,6 +125,17 @@ async def embed(request: Request) -> JsonResponse:
     await may_read(request)
     asked = await body_of(request, EmbedRequest)
     return await _embed(await context_of(request), asked)
+
+
+@router.post("/embed_sparse", dependencies=READ, response_model=list[list[SparseValue]])
+async def embed_sparse(asked: SparseRequest, context: Context) -> JsonResponse:
+    """Return sparse vectors of words, of documents, or with ``prompt_name: "query"`` of queries.
+
+    The model of a collection has the collection's word statistics; other models know frequent English words only.
+    """
+    texts = [asked.inputs] if isinstance(asked.inputs, str) else asked.inputs
+    rows = await context.encode_words(asked.model, texts, queries=asked.prompt_name == "query")
+    return JsonResponse(list(rows))
 
 
 @router.post("/rerank", dependencies=READ, response_model=list[Ranked] | RerankAnswer)

@@ -102,6 +102,13 @@ class Analyzer:
         return self._code in ("en", MANY, NONE)
 
     @property
+    def terms_per_word(self) -> int:
+        """About how many terms a word has: itself and its 4-grams, or signs and pairs of signs."""
+        if self._code in _WHOLE_WORDS:
+            return 1
+        return 3 if self._code in _BY_SIGNS else 6
+
+    @property
     def tantivy(self) -> Any:
         """Tantivy's analyzer of :meth:`tokens` that are joined by blanks."""
         return _tantivy_analyzer(STEMMERS.get(self._code, ""))

@@ -128,6 +128,8 @@ def texts() -> Iterator[Request]:
         yield post("/v1/embeddings", input=[text])
         yield post("/v1/embeddings", input="a", model=text)
         yield post("/embed", inputs=text)
+        yield post("/embed_sparse", inputs=text, prompt_name="query")
+        yield post("/embed_sparse", inputs="a", model=text)
         yield post("/", inputs=text)
         yield post("/rerank", query=text, texts=["a", text], return_text=True)
         yield post("/similarity", inputs={"source_sentence": text, "sentences": [text]})

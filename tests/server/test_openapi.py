@@ -24,6 +24,7 @@ OPERATIONS = [
     "POST /v1/rerank",
     "POST /v2/rerank",
     "POST /embed",
+    "POST /embed_sparse",
     "POST /rerank",
     "POST /similarity",
     "POST /",

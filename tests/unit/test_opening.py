@@ -1,5 +1,6 @@
 """Providers opened by name."""
 
+import gc
 import json
 import pickle
 import threading
@@ -15,6 +16,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home import EncoderChoice, NamedProvider
+from gem_index.vectors import subword
 
 TEXTS = ["open a bank account", "the river bank", "renew my visa"]
 
@@ -49,6 +51,16 @@ def test_bundled_vectors_are_held_once():
     for thread in threads:
         thread.join()
     assert len(set(map(id, found))) == 1
+
+
+def test_a_provider_that_is_opened_again_reads_no_word_vectors(monkeypatch):
+    """A retriever that is opened for each request does not read them each time."""
+    open_provider().embed_query("a")
+    gc.collect()
+    monkeypatch.setattr(subword, "_read_table", None)
+    for _ in range(2):
+        assert open_provider().embed_query("a").any()
+        gc.collect()
 
 
 @pytest.mark.parametrize("config", ["cqa", GemConfig.cqa(), GemConfig.cqa().to_fields()])

@@ -91,6 +91,44 @@ class TestOneInnerProduct:
         assert encoder.texts == len(TEXTS) + 2
 
 
+class TestBackground:
+    """Texts that are in no collection."""
+
+    def test_frequent_words_count_less_and_numbers_more(self):
+        query = SparseEncoder.background().embed_query("the passport 4711")
+        weights = {
+            word: query.dot(SparseEncoder.background().embed_documents([word])[0])
+            for word in ("the", "passport", "4711")
+        }
+        assert 0 < weights["the"] < weights["passport"] < weights["4711"]
+
+    @pytest.mark.parametrize("text", [*TEXTS, "C++ and .NET 3.11.2", "جواز السفر منتهي الصلاحية"])
+    @pytest.mark.parametrize("language", ["en", "de", "ar", "zh", "mul", "none"])
+    def test_all_terms_of_a_query_count(self, language, text):
+        encoder = SparseEncoder.background(language)
+        query = encoder.embed_query(text)
+        assert query.values.sum() == pytest.approx(MATCH_WEIGHT)
+        assert set(query.indices) == set(encoder.embed_documents([text])[0].indices)
+
+    def test_a_longer_text_has_smaller_values(self):
+        encoder = SparseEncoder.background()
+        short, long = encoder.embed_documents(["renew a visa", "renew a visa " + "today " * 60])
+        assert encoder.embed_query("visa").dot(short) > encoder.embed_query("visa").dot(long) > 0
+
+    def test_comes_back(self, tmp_path):
+        encoder = SparseEncoder.background("de")
+        encoder.save(tmp_path / "words.json")
+        again = SparseEncoder.load(tmp_path / "words.json")
+        assert again.fingerprint == encoder.fingerprint
+        assert (
+            again.embed_query("Müll").values.tolist() == encoder.embed_query("Müll").values.tolist()
+        )
+
+    def test_an_unknown_language(self):
+        with pytest.raises(ConfigError, match="xx"):
+            SparseEncoder.background("xx")
+
+
 class TestVectors:
     def test_indices_are_of_the_hash_of_terms(self):
         [vector] = SparseEncoder.fit(TEXTS, ENGLISH).embed_documents(["passports"])

@@ -36,6 +36,8 @@ class EncoderFields(Serializable):
     """The home in which names are looked up; by default the default home."""
     fingerprint: str | None = None
     """The expected fingerprint of the encoder."""
+    words: str | Path | None = None
+    """The word statistics of sparse vectors: a ``.json`` file or a language; by default those of the collection."""
 
     _provider: NamedProvider = PrivateAttr()
 
@@ -48,6 +50,7 @@ class EncoderFields(Serializable):
             config=self.config,
             home=self.home,
             fingerprint=self.fingerprint,
+            words=self.words,
         )
         vars(self).update(self._provider.settings)  # the fields are frozen
         self.model_fields_set.update(self._provider.settings)

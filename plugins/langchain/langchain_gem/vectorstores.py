@@ -19,6 +19,7 @@ from gem_index.errors import EmptyTextError, FingerprintMismatchError
 from gem_index.progress import ProgressOption
 from gem_index.results import SearchResult
 from langchain_gem.embeddings import GemEmbeddings
+from langchain_gem.metadata import json_value
 
 __all__ = ["GemVectorStore", "search", "search_many"]
 
@@ -144,7 +145,7 @@ class GemVectorStore(VectorStore):
         ----------
         texts : iterable of str
         metadatas : list of dict, optional
-            JSON values, one mapping for each text.
+            One mapping of JSON values for each text. Dates and times are stored as ISO 8601 text.
         ids : sequence of str, optional
             One for each text; None generates an id.
         progress : bool or callable, optional
@@ -177,7 +178,7 @@ class GemVectorStore(VectorStore):
                 f"found {len(texts)} texts, {len(metadatas)} metadatas and {len(names)} ids; expected equal numbers"
             )
         documents = [
-            StoredDocument(id=name, text=text, metadata=metadata or {})
+            StoredDocument(id=name, text=text, metadata=json_value(metadata or {}))
             for name, text, metadata in zip(names, texts, metadatas, strict=True)
         ]
         self._collection.upsert(documents, progress=progress)
@@ -203,7 +204,7 @@ class GemVectorStore(VectorStore):
         if ids is not None and filter is not None:
             raise TypeError("found ids and a filter; expected one of them")
         if ids is None:
-            ids = [document.id for document in self._collection.documents(filter)]
+            ids = [document.id for document in self._collection.documents(json_value(filter))]
         self._collection.delete(ids)
         return True
 
@@ -324,7 +325,7 @@ def search(
     without results.
     """
     try:
-        hits = collection.search(query, k, filter, pieces=pieces, **options)
+        hits = collection.search(query, k, json_value(filter), pieces=pieces, **options)
     except EmptyTextError:
         return []
     return _scored(hits, pieces)
@@ -346,7 +347,8 @@ def search_many(
     EmptyTextError
         If a text holds no word.
     """
-    found = collection.search_many(queries, k, filter, pieces=pieces, **options)
+    where = json_value(filter)
+    found = collection.search_many(queries, k, where, pieces=pieces, **options)
     return [_scored(hits, pieces) for hits in found]
 
 

@@ -11,29 +11,32 @@ from rerankers.documents import Document
 from rerankers.models.ranker import BaseRanker
 from rerankers.results import RankedResults, Result
 
-from gem_index import open_provider, rerank
+from gem_index import open_provider
 from gem_index.home import ProviderOptions
 
 __all__ = ["GemRanker"]
 
 
 class GemRanker(BaseRanker):
-    """Ranks documents by the cosine similarity of their GEM embeddings to the query's embedding.
+    """Ranks documents by the similarity of their GEM embeddings to the query's embedding, and by words if you like.
 
     A document without words scores 0, and all documents score 0 if the query has no words. Equal scores keep the order of
     the input.
 
     Parameters
     ----------
-    vectors, model, collection, config, home, fingerprint
+    vectors, model, collection, config, home, fingerprint, words
         As for :func:`gem_index.open_provider`; by default the bundled word vectors.
     verbose : int
         Accepted because ``rerankers.Reranker`` passes it; nothing is printed.
+    mode : {"dense", "hybrid"}
+        With ``dense`` the score is the cosine. With ``hybrid`` it is that of a search by meaning and words,
+        (cosine + 2.25 match) / 3.25.
 
     Raises
     ------
     GemIndexError
-        If a name is unknown, or the fingerprint differs from the expected one.
+        If a name or the mode is unknown, or the fingerprint differs from the expected one.
 
     Examples
     --------
@@ -45,15 +48,18 @@ class GemRanker(BaseRanker):
         self,
         vectors: str | None = None,
         verbose: int = 1,
+        mode: str = "dense",
         **options: Unpack[ProviderOptions],
     ) -> None:
         self.verbose = verbose
+        self.mode = mode
         self.provider = open_provider(vectors, **options)
+        self.provider.rerank("", [], mode=mode)  # refuses another mode
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings to save, as JSON values: ``GemRanker(**settings)`` opens the same ranker or raises an error."""
-        return self.provider.settings
+        return self.provider.settings | ({"mode": self.mode} if self.mode != "dense" else {})
 
     def rank(
         self,
@@ -62,7 +68,7 @@ class GemRanker(BaseRanker):
         doc_ids: Sequence[str] | Sequence[int] | None = None,
         metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
-        """Order documents by their cosine similarity to a query, best first.
+        """Order documents by their similarity to a query, best first.
 
         Parameters
         ----------
@@ -88,7 +94,7 @@ class GemRanker(BaseRanker):
         """
         documents = _documents(docs, doc_ids, metadata)
         texts = [_text(i, document) for i, document in enumerate(documents)]
-        ranked = rerank(query, texts, self.provider.encoder)
+        ranked = self.provider.rerank(query, texts, mode=self.mode)
         results = [
             Result(documents[r.index], score=r.score, rank=i) for i, r in enumerate(ranked, 1)
         ]
@@ -105,8 +111,9 @@ class GemRanker(BaseRanker):
         return await asyncio.to_thread(self.rank, query, docs, doc_ids, metadata)
 
     def score(self, query: str, doc: str) -> float:
-        """Return the cosine similarity of a query and a text, -1 to 1; 0 if one of them has no words."""
-        return self.provider.encoder.similarity(query, doc)
+        """Return the score of a text for a query, -1 to 1; 0 if one of them has no words."""
+        [ranked] = self.provider.rerank(query, [doc], mode=self.mode)
+        return ranked.score
 
 
 def _documents(

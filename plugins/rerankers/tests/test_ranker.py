@@ -16,6 +16,7 @@ from rerankers_gem import GemRanker
 
 from calls import ranking
 from gem_index import open_provider
+from gem_index.errors import InputError
 from gem_index.testing import RerankerContract, cosine_ranking, fit_model, run_page, run_python
 
 QUERY = "renewing my visa"
@@ -198,3 +199,38 @@ print(json.dumps([[result.doc_id, result.score] for result in results]))
 @pytest.mark.parametrize("page", ["README.md", "../../docs/cookbook/rerankers.md"])
 def test_the_pages_run(page: str) -> None:
     run_page(Path(__file__).parents[1] / page)
+
+
+class TestWords:
+    TEXTS = (
+        "Error 4712 of the printer",
+        "Error 4711 of the printer",
+        "护照过期了怎么办",
+        "Müllabfuhr",
+        "?",
+    )
+    QUERY = "my printer shows error 4711"
+
+    def test_words_count_on_request(self) -> None:
+        ranker = GemRanker(mode="hybrid", words="de")
+        found = ranker.rank(self.QUERY, self.TEXTS)
+        expected = open_provider(words="de").rerank(self.QUERY, self.TEXTS, mode="hybrid")
+        assert [(each.doc_id, each.score) for each in found] == [
+            (each.index, each.score) for each in expected
+        ]
+        assert found[0].text == self.TEXTS[1]
+        assert ranker.score(self.QUERY, self.TEXTS[1]) == found[0].score
+        assert ranker.score(self.QUERY, "?") == 0
+        assert GemRanker().rank(self.QUERY, self.TEXTS)[0].score != found[0].score
+
+    def test_saved_with_its_mode(self) -> None:
+        ranker = GemRanker(mode="hybrid", words="de")
+        for again in (GemRanker(**ranker.settings), pickle.loads(pickle.dumps(ranker))):
+            assert (again.mode, again.settings) == ("hybrid", ranker.settings)
+        named = Reranker("wordllama-gem", model_type="GemRanker", verbose=0, mode="hybrid")
+        assert named.mode == "hybrid"
+        assert "mode" not in GemRanker().settings
+
+    def test_another_mode(self) -> None:
+        with pytest.raises(InputError, match="expected dense or hybrid"):
+            GemRanker(mode="lexical")

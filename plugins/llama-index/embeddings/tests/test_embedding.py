@@ -24,6 +24,8 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.embeddings.gem import GemEmbedding
+from llama_index.vector_stores.qdrant import QdrantVectorStore
+from qdrant_client import QdrantClient
 
 from calls import embed, embed_query
 from gem_index import GemConfig, Home, open_provider
@@ -367,6 +369,7 @@ print(json.dumps([[hit.node.id_, hit.score] for hit in hits]))
 """
 
 
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 def test_the_readme_runs() -> None:
     run_page(Path(__file__).parents[1] / "README.md")
 
@@ -377,3 +380,57 @@ def test_no_package_of_the_shared_namespace_is_closed() -> None:
 
     assert llama_index.__file__ is None  # namespace packages, which other distributions fill too
     assert llama_index.embeddings.__file__ is None
+
+
+class TestQdrant:
+    """The hybrid mode of LlamaIndex's store for Qdrant."""
+
+    TEXTS = (
+        "Error 4712 of the printer",
+        "Error 4711 of the printer",
+        "How do I renew a residence visa?",
+        "Die Müllabfuhr kommt in München jeden Dienstag",
+        "护照过期了怎么办 需要带身份证和照片去办理",
+        "كيف أجدد جواز السفر قبل السفر",
+        "?",
+        "a visa, a bank, a river " * 2000,
+    )
+
+    @pytest.mark.parametrize("choice", [{}, {"words": "de"}])
+    def test_sparse_vectors_are_those_of_the_provider(self, choice: dict[str, str]) -> None:
+        model, provider = GemEmbedding(**choice), open_provider(**choice)
+        texts = list(self.TEXTS)
+        vectors = provider.embed_sparse_documents(texts)
+        expected = [v.indices.tolist() for v in vectors], [v.values.tolist() for v in vectors]
+        assert model.sparse_documents(texts) == expected
+        vectors = [provider.embed_sparse_query(text) for text in texts]
+        expected = [v.indices.tolist() for v in vectors], [v.values.tolist() for v in vectors]
+        assert model.sparse_queries(texts) == expected
+        assert model.sparse_documents([]) == ([], [])
+
+    def test_saved_and_loaded(self) -> None:
+        model = GemEmbedding(words="de")
+        for again in (GemEmbedding.from_dict(model.to_dict()), pickle.loads(pickle.dumps(model))):
+            assert again.words == "de"
+            assert again.sparse_queries(["Müll"]) == model.sparse_queries(["Müll"])
+
+    @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+    def test_words_decide_in_the_hybrid_mode(self) -> None:
+        model = GemEmbedding()
+        store = QdrantVectorStore(
+            "faq",
+            client=QdrantClient(location=":memory:"),
+            enable_hybrid=True,
+            sparse_doc_fn=model.sparse_documents,
+            sparse_query_fn=model.sparse_queries,
+        )
+        index = VectorStoreIndex(
+            [TextNode(text=text) for text in self.TEXTS],
+            storage_context=StorageContext.from_defaults(vector_store=store),
+            embed_model=model,
+        )
+        retriever = index.as_retriever(
+            vector_store_query_mode="hybrid", similarity_top_k=2, sparse_top_k=6
+        )
+        for query, place in (("my printer shows error 4711", 1), ("护照", 4), ("Müllabfuhr", 3)):
+            assert retriever.retrieve(query)[0].text == self.TEXTS[place]

@@ -18,6 +18,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.embeddings.gem import GemEmbedding
 from llama_index.postprocessor.gem import GemRerank
+from pydantic import ValidationError
 
 from calls import nodes_of, ranking
 from gem_index import open_provider
@@ -207,3 +208,20 @@ def test_no_package_of_the_shared_namespace_is_closed() -> None:
 
     assert llama_index.__file__ is None  # namespace packages, which other distributions fill too
     assert llama_index.postprocessor.__file__ is None
+
+
+def test_words_count_on_request() -> None:
+    texts = ["Error 4712 of the printer", "Error 4711 of the printer", "a visa", "?"]
+    nodes = [NodeWithScore(node=TextNode(text=text)) for text in texts]
+    query = "my printer shows error 4711"
+    reranker = GemRerank(mode="hybrid", words="en", top_n=4)
+    found = reranker.postprocess_nodes(nodes, query_str=query)
+    ranked = open_provider().rerank(query, texts, mode="hybrid")
+    assert [(each.text, each.score) for each in found] == [(r.text, r.score) for r in ranked]
+    assert found[0].text == texts[1]
+    again = GemRerank.from_dict(reranker.to_dict())
+    assert (again.mode, again.words) == ("hybrid", "en")
+    assert pickle.loads(pickle.dumps(reranker)).mode == "hybrid"
+    assert GemRerank(top_n=1).postprocess_nodes(nodes, query_str=query)[0].score != found[0].score
+    with pytest.raises(ValidationError, match="'dense' or 'hybrid'"):
+        GemRerank(mode="lexical")

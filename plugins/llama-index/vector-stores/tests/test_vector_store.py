@@ -35,7 +35,7 @@ from llama_index.core.vector_stores import (
     MetadataFilters,
     VectorStoreQuery,
 )
-from llama_index.core.vector_stores.types import BasePydanticVectorStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryMode
 from llama_index.embeddings.gem import GemEmbedding
 from llama_index.vector_stores.gem import GemVectorStore
 
@@ -196,7 +196,12 @@ class TestSearch:
     @pytest.mark.parametrize(
         ("fields", "message"),
         [
-            ({"mode": "mmr"}, "found the mode 'mmr'; expected one of the modes default, hybrid"),
+            ({"mmr_threshold": 0.5}, "found mmr_threshold; expected it in the mode mmr"),
+            (
+                {"mode": "mmr", "mmr_threshold": 2},
+                "mmr_threshold is 2; expected a number from 0 to 1",
+            ),
+            ({"mode": "mmr", "query_str": None}, "found no text of the query"),
             ({"mode": "svm"}, "found the mode 'svm'"),
             ({"mode": "semantic_hybrid"}, "found the mode 'semantic_hybrid'"),
             ({"mode": "hybrid", "alpha": 0.5}, "found alpha; expected"),
@@ -209,6 +214,52 @@ class TestSearch:
     ) -> None:
         with pytest.raises(ValueError, match=message):
             store.query(VectorStoreQuery(**{"query_str": "a visa", **fields}))
+
+    def test_mmr_selects_different_nodes(self, home: Home) -> None:
+        texts = [
+            "how do I renew a visa?",
+            "how do I renew my visa?",
+            "a visa costs 200 riyals",
+            "tea",
+            "?",
+        ]
+        store = GemVectorStore("mmr", home=home)
+        store.add([TextNode(id_=str(i), text=text) for i, text in enumerate(texts)])
+        embedding = store.embed_model.get_query_embedding("renew a visa")
+        for fields in (
+            {"query_str": "renew a visa"},
+            {"query_str": "renew a visa", "query_embedding": embedding},
+        ):
+            query = VectorStoreQuery(mode=VectorStoreQueryMode.MMR, similarity_top_k=2, **fields)
+            found = store.query(query)
+            plain = store.query(VectorStoreQuery(query_str="renew a visa", similarity_top_k=5))
+            assert plain.ids[:2] == ["0", "1"]
+            assert found.ids == ["0", "2"]
+            scores = dict(zip(plain.ids, plain.similarities, strict=True))
+            assert found.similarities == pytest.approx(
+                [scores[name] for name in found.ids], abs=1e-6
+            )
+            assert store.query(query, mmr_threshold=1.0).ids == ["0", "1"]
+            assert store.query(query, mmr_prefetch_factor=1).ids == ["0", "1"]
+        by_vector = VectorStoreQuery(query_embedding=embedding, mode="mmr", similarity_top_k=5)
+        found = store.query(by_vector, fingerprint=store.embed_model.fingerprint)
+        assert sorted(found.ids) == sorted(plain.ids)
+        with pytest.raises(FingerprintMismatchError):
+            store.query(by_vector)
+        with pytest.raises(ValueError, match="mmr_prefetch_factor is 0; expected at least 1"):
+            store.query(query, mmr_prefetch_factor=0)
+        assert store.query(VectorStoreQuery(query_str="?", mode="mmr")).ids == []
+
+    def test_mmr_by_a_retriever(self, home: Home) -> None:
+        store = GemVectorStore("mmr", home=home)
+        store.add([TextNode(id_=str(i), text=f"renew a visa {i}") for i in range(9)])
+        index = VectorStoreIndex.from_vector_store(store, embed_model=store.embed_model)
+        retriever = index.as_retriever(
+            vector_store_query_mode="mmr",
+            similarity_top_k=3,
+            vector_store_kwargs={"mmr_threshold": 0.3},
+        )
+        assert len({hit.node_id for hit in retriever.retrieve("renew my visa")}) == 3
 
     def test_unknown_arguments_are_refused(self, store: GemVectorStore) -> None:
         for call in (

@@ -16,7 +16,7 @@ class EncoderFields:
 
     Parameters
     ----------
-    vectors, model, collection, config, home, fingerprint
+    vectors, model, collection, config, home, fingerprint, words
         As for :func:`gem_index.open_provider`; by default the bundled vectors.
     """
 
@@ -29,6 +29,7 @@ class EncoderFields:
         config: GemConfig | dict[str, Any] | str | None = None,
         home: str | Path | None = None,
         fingerprint: str | None = None,
+        words: str | Path | None = None,
     ) -> None:
         self._choice = EncoderChoice(
             vectors=vectors,
@@ -37,6 +38,7 @@ class EncoderFields:
             config=config,
             home=home,
             fingerprint=fingerprint,
+            words=words,
         )
         self._provider: NamedProvider | None = None
 

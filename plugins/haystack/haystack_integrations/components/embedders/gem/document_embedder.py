@@ -9,6 +9,7 @@ from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack_integrations.common.gem import EncoderFields
+from haystack_integrations.common.gem.documents import check_documents, text_of
 
 from gem_index import GemConfig
 from gem_index.progress import Progress
@@ -68,14 +69,11 @@ class GemDocumentEmbedder(EncoderFields):
         TypeError
             If they are not a list of Documents: for a text use GemTextEmbedder.
         """
-        if not isinstance(documents, list) or not all(
-            isinstance(document, Document) for document in documents
-        ):
-            raise TypeError(
-                f"GemDocumentEmbedder found {str(documents)[:60]!r}; expected a list of Documents: "
-                "for a string use GemTextEmbedder"
-            )
-        texts = [self._text(document) for document in documents]
+        check_documents(documents, "GemDocumentEmbedder", "GemTextEmbedder")
+        texts = [
+            text_of(document, self.meta_fields_to_embed, self.embedding_separator)
+            for document in documents
+        ]
         vectors = self.provider.embed_documents(texts, progress=self.progress_bar)
         return {
             "documents": [
@@ -88,11 +86,6 @@ class GemDocumentEmbedder(EncoderFields):
     async def run_async(self, documents: list[Document]) -> dict[str, list[Document]]:
         """Embed documents in another thread."""
         return await asyncio.to_thread(self.run, documents)
-
-    def _text(self, document: Document) -> str:
-        values = (document.meta.get(name) for name in self.meta_fields_to_embed)
-        parts = [str(value) for value in values if value is not None]
-        return self.embedding_separator.join([*parts, document.content or ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component's data for a saved pipeline."""

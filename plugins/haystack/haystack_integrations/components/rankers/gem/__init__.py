@@ -1,4 +1,4 @@
-"""Ranking by cosine similarity of GEM embeddings."""
+"""Ranking by GEM embeddings, and by words."""
 
 from haystack_integrations.components.rankers.gem.ranker import GemRanker
 

@@ -1,4 +1,4 @@
-"""A component that ranks documents by their cosine similarity to the query."""
+"""A component that ranks documents by their similarity to the query."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack_integrations.common.gem import EncoderFields
 
-from gem_index import GemConfig, rerank
+from gem_index import GemConfig
 
 __all__ = ["GemRanker"]
 
 
 @component
 class GemRanker(EncoderFields):
-    """Returns copies of documents with their cosine similarity to the query as score, best first.
+    """Returns copies of documents with their similarity to the query as score, best first.
 
     Parameters
     ----------
-    vectors, model, collection, config, home, fingerprint
+    vectors, model, collection, config, home, fingerprint, words
         As for :func:`gem_index.open_provider`.
     top_k : int, optional
         Number of documents to return; None for all.
+    mode : {"dense", "hybrid"}
+        With ``dense`` the score is the cosine. With ``hybrid`` it is that of a search by meaning and words,
+        (cosine + 2.25 match) / 3.25.
 
     Raises
     ------
     ValueError
-        If ``top_k`` is below 1.
+        If ``top_k`` is below 1, or the mode is another one.
     """
 
     def __init__(
@@ -41,7 +44,9 @@ class GemRanker(EncoderFields):
         config: GemConfig | dict[str, Any] | str | None = None,
         home: str | Path | None = None,
         fingerprint: str | None = None,
+        words: str | Path | None = None,
         top_k: int | None = 10,
+        mode: str = "dense",
     ) -> None:
         EncoderFields.__init__(  # Haystack creates the class a second time, and super() would refer to the first one
             self,
@@ -51,8 +56,12 @@ class GemRanker(EncoderFields):
             config=config,
             home=home,
             fingerprint=fingerprint,
+            words=words,
         )
         self.top_k = _check_top_k(top_k)
+        if mode not in ("dense", "hybrid"):
+            raise ValueError(f"mode is {mode!r}; expected 'dense' or 'hybrid'")
+        self.mode = mode
 
     @component.output_types(documents=list[Document])
     def run(
@@ -73,7 +82,8 @@ class GemRanker(EncoderFields):
             If ``top_k`` is below 1.
         """
         texts = [document.content or "" for document in documents]
-        best = rerank(query, texts, self.provider.encoder, _check_top_k(top_k) or self.top_k)
+        number = _check_top_k(top_k) or self.top_k
+        best = self.provider.rerank(query, texts, number, mode=self.mode)
         return {"documents": [replace(documents[each.index], score=each.score) for each in best]}
 
     @component.output_types(documents=list[Document])
@@ -85,7 +95,9 @@ class GemRanker(EncoderFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component's data for a saved pipeline."""
-        saved: dict[str, Any] = default_to_dict(self, **self.settings, top_k=self.top_k)
+        saved: dict[str, Any] = default_to_dict(
+            self, **self.settings, top_k=self.top_k, mode=self.mode
+        )
         return saved
 
     @classmethod

@@ -18,6 +18,7 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
 from gem_index import GemConfig, Home, open_provider
 from gem_index.home import NamedProvider
+from gem_index.sparse import SparseVector
 
 __all__ = ["GemEmbedding"]
 
@@ -31,7 +32,7 @@ class GemEmbedding(BaseEmbedding):
 
     Parameters
     ----------
-    vectors, model, collection, config, home, fingerprint
+    vectors, model, collection, config, home, fingerprint, words
         As for :func:`gem_index.open_provider`; by default the bundled word vectors.
     embed_batch_size : int
         Number of texts to embed at once, at most 2048.
@@ -59,6 +60,9 @@ class GemEmbedding(BaseEmbedding):
     fingerprint: str | None = Field(
         default=None, frozen=True, description="Identity of everything that determines a vector."
     )
+    words: str | None = Field(
+        default=None, frozen=True, description="Word statistics of sparse vectors."
+    )
     _provider: NamedProvider = PrivateAttr()
 
     def __init__(
@@ -70,6 +74,7 @@ class GemEmbedding(BaseEmbedding):
         config: GemConfig | Mapping[str, Any] | str | None = None,
         home: Home | str | Path | None = None,
         fingerprint: str | None = None,
+        words: str | Path | None = None,
         embed_batch_size: int = 512,
         **kwargs: Any,
     ) -> None:
@@ -85,6 +90,7 @@ class GemEmbedding(BaseEmbedding):
             config=config,
             home=home,
             fingerprint=fingerprint,
+            words=words,
         )
         settings = provider.settings
         opened = next(
@@ -111,6 +117,17 @@ class GemEmbedding(BaseEmbedding):
 
     def _get_query_embedding(self, query: str) -> Embedding:
         return self._get_text_embedding(query)  # GEM embeds queries and texts alike
+
+    def sparse_documents(self, texts: list[str]) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the indices and values of the sparse vectors of words: the ``sparse_doc_fn`` of ``QdrantVectorStore``.
+
+        A text without words has an empty vector.
+        """
+        return _parts(self._provider.embed_sparse_documents(texts))
+
+    def sparse_queries(self, texts: list[str]) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the same for queries: the ``sparse_query_fn`` of ``QdrantVectorStore``."""
+        return _parts([self._provider.embed_sparse_query(text) for text in texts])
 
     # Encoding keeps a core busy: it runs in a thread, so that the event loop is not blocked.
 
@@ -143,3 +160,7 @@ class GemEmbedding(BaseEmbedding):
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle only the fields: the base class would also pickle the provider, and open its files twice.
         return partial(type(self), **self.__getstate__()["__dict__"]), ()
+
+
+def _parts(vectors: list[SparseVector]) -> tuple[list[list[int]], list[list[float]]]:
+    return [v.indices.tolist() for v in vectors], [v.values.tolist() for v in vectors]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.callbacks import CBEventType, EventPayload
@@ -14,7 +14,7 @@ from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRan
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
-from gem_index import GemConfig, Home, open_provider, rerank
+from gem_index import GemConfig, Home, open_provider
 from gem_index.home import NamedProvider
 
 __all__ = ["GemRerank"]
@@ -23,7 +23,7 @@ dispatcher = get_dispatcher(__name__)
 
 
 class GemRerank(BaseNodePostprocessor):
-    """Orders nodes by the cosine similarity of their GEM embeddings to the query's embedding, best first.
+    """Orders nodes by the similarity of their GEM embeddings to the query's embedding, and by words if you like, best first.
 
     A node without words scores 0, and all nodes score 0 if the query has no words. Equal scores keep the order of the input.
     The input nodes are not changed. The fields of the provider are the arguments of :func:`gem_index.open_provider`, cannot
@@ -31,10 +31,13 @@ class GemRerank(BaseNodePostprocessor):
 
     Parameters
     ----------
-    vectors, model, collection, config, home, fingerprint
+    vectors, model, collection, config, home, fingerprint, words
         As for :func:`gem_index.open_provider`; by default the bundled word vectors.
     top_n : int
         Number of nodes to return, at least 1.
+    mode : {"dense", "hybrid"}
+        With ``dense`` the score is the cosine. With ``hybrid`` it is that of a search by meaning and words,
+        (cosine + 2.25 match) / 3.25.
     **kwargs
         Fields of the base class: ``callback_manager``.
 
@@ -54,6 +57,12 @@ class GemRerank(BaseNodePostprocessor):
     fingerprint: str | None = Field(
         default=None, frozen=True, description="Identity of everything that determines a score."
     )
+    words: str | None = Field(
+        default=None, frozen=True, description="Word statistics for the mode hybrid."
+    )
+    mode: Literal["dense", "hybrid"] = Field(
+        default="dense", description="By the cosine, or by meaning and words."
+    )
     top_n: int = Field(default=2, gt=0, description="Number of nodes to return.")
     _provider: NamedProvider = PrivateAttr()
 
@@ -66,7 +75,9 @@ class GemRerank(BaseNodePostprocessor):
         config: GemConfig | Mapping[str, Any] | str | None = None,
         home: Home | str | Path | None = None,
         fingerprint: str | None = None,
+        words: str | Path | None = None,
         top_n: int = 2,
+        mode: Literal["dense", "hybrid"] = "dense",
         **kwargs: Any,
     ) -> None:
         unknown = set(kwargs) - set(type(self).model_fields) - {"class_name"}
@@ -81,8 +92,9 @@ class GemRerank(BaseNodePostprocessor):
             config=config,
             home=home,
             fingerprint=fingerprint,
+            words=words,
         )
-        super().__init__(**kwargs | provider.settings | {"top_n": top_n})
+        super().__init__(**kwargs | provider.settings | {"top_n": top_n, "mode": mode})
         self._provider = provider
 
     @classmethod
@@ -111,7 +123,7 @@ class GemRerank(BaseNodePostprocessor):
         }
         with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
             texts = [node.node.get_content(MetadataMode.EMBED) for node in nodes]
-            results = rerank(query, texts, self._provider.encoder, self.top_n)
+            results = self._provider.rerank(query, texts, self.top_n, mode=self.mode)
             ranked = [NodeWithScore(node=nodes[r.index].node, score=r.score) for r in results]
             event.on_end(payload={EventPayload.NODES: ranked})
         dispatcher.event(ReRankEndEvent(nodes=ranked))

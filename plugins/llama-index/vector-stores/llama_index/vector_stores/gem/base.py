@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
@@ -40,15 +43,33 @@ _MODES = {
     VectorStoreQueryMode.HYBRID: "hybrid",
     VectorStoreQueryMode.SPARSE: "lexical",
     VectorStoreQueryMode.TEXT_SEARCH: "lexical",
+    VectorStoreQueryMode.MMR: None,
 }
+_BY_EMBEDDING = (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.MMR)
+_PREFETCH_FACTOR = 4.0  # LlamaIndex's default
 _UNSUPPORTED_FIELDS = (
     "output_fields",
     "embedding_field",
     "alpha",
-    "mmr_threshold",
     "sparse_top_k",
     "hybrid_top_k",
 )
+
+
+@dataclass(frozen=True)
+class _Diversity:
+    """How the mode ``mmr`` selects.
+
+    Attributes
+    ----------
+    threshold : float, optional
+        From 0, only different nodes, to 1, only similar to the query.
+    searched : int
+        Number of nodes from which it selects.
+    """
+
+    threshold: float | None
+    searched: int
 
 
 class GemVectorStore(BasePydanticVectorStore):
@@ -230,15 +251,18 @@ class GemVectorStore(BasePydanticVectorStore):
         Parameters
         ----------
         query : VectorStoreQuery
-            With a text, or in the mode ``default`` an embedding; ``filters``, ``doc_ids``, ``node_ids`` and
+            With a text, or in the modes ``default`` and ``mmr`` an embedding; ``filters``, ``doc_ids``, ``node_ids`` and
             ``similarity_top_k``. The mode ``default`` searches by meaning and words (an embedding: by meaning), ``sparse``
-            and ``text_search`` by words (BM25), ``hybrid`` by both.
+            and ``text_search`` by words (BM25), ``hybrid`` by both. The mode ``mmr`` searches as ``default`` for more nodes,
+            and selects those that are similar to the query and different from each other.
         **kwargs
             ``mode``: ``dense``, ``lexical`` or ``hybrid``, as in :meth:`gem_index.Collection.search`, instead of the query's
             mode ``default``; ``min_score``: only nodes with at least this score; ``fingerprint``: that of the model that
             made the query's embedding; ``pieces``: True for the pieces of long nodes instead of whole ones, each a
             ``TextNode`` with ``start_char_idx`` and ``end_char_idx``, whose source is its node, and which has ``parent``,
-            ``piece``, ``start``, ``end`` and ``heading`` in its metadata. A retriever takes them as ``vector_store_kwargs``.
+            ``piece``, ``start``, ``end`` and ``heading`` in its metadata. In the mode ``mmr``: ``mmr_threshold`` from 0
+            (different from each other) to 1 (similar to the query), by default 0.5, and ``mmr_prefetch_factor``, how many
+            times as many nodes are searched, by default 4. A retriever takes them as ``vector_store_kwargs``.
 
         Raises
         ------
@@ -252,6 +276,7 @@ class GemVectorStore(BasePydanticVectorStore):
         """
         fingerprint, min_score = kwargs.pop("fingerprint", None), kwargs.pop("min_score", None)
         mode, pieces = kwargs.pop("mode", None), kwargs.pop("pieces", False)
+        diversity = self._diversity(query, kwargs)
         _refuse(kwargs)
         if mode is not None and query.mode != VectorStoreQueryMode.DEFAULT:
             raise ValueError(
@@ -273,7 +298,7 @@ class GemVectorStore(BasePydanticVectorStore):
         try:
             hits: Sequence[Any] = self._collection.search(
                 question,
-                query.similarity_top_k,
+                query.similarity_top_k if diversity is None else diversity.searched,
                 where,
                 mode=mode or _MODES[query.mode],
                 min_score=min_score,
@@ -282,12 +307,45 @@ class GemVectorStore(BasePydanticVectorStore):
             )
         except EmptyTextError:
             hits = []
+        if diversity is not None:
+            hits = self._select_diverse(question, hits, query.similarity_top_k, diversity)
         nodes = [piece_node(hit) if pieces else from_stored(hit.text, hit.metadata) for hit in hits]
         return VectorStoreQueryResult(
             nodes=nodes,
             similarities=[hit.score for hit in hits],
             ids=[node.node_id for node in nodes],
         )
+
+    @staticmethod
+    def _diversity(query: VectorStoreQuery, options: dict[str, Any]) -> _Diversity | None:
+        """Take the options of the mode ``mmr`` out of a query's options; None in another mode."""
+        if query.mode != VectorStoreQueryMode.MMR:
+            if query.mmr_threshold is not None:
+                raise ValueError("found mmr_threshold; expected it in the mode mmr")
+            return None
+        threshold = options.pop("mmr_threshold", query.mmr_threshold)
+        factor = options.pop("mmr_prefetch_factor", _PREFETCH_FACTOR)
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ValueError(f"mmr_threshold is {threshold}; expected a number from 0 to 1")
+        if not 1 <= factor < math.inf:
+            raise ValueError(f"mmr_prefetch_factor is {factor}; expected at least 1")
+        return _Diversity(threshold, math.ceil(factor * query.similarity_top_k))
+
+    def _select_diverse(
+        self, question: Any, hits: Sequence[Any], k: int, diversity: _Diversity
+    ) -> Sequence[Any]:
+        """Return k of the hits that are similar to the question and different from each other."""
+        rows = self._collection.encoder.encode([hit.text for hit in hits])
+        if isinstance(question, str):
+            [question] = self._collection.encoder.encode([question])
+        _, chosen = get_top_k_mmr_embeddings(
+            question,
+            list(rows),
+            similarity_fn=np.dot,  # of unit vectors; 0 for a text without words
+            similarity_top_k=k,
+            mmr_threshold=diversity.threshold,
+        )
+        return [hits[place] for place in chosen]
 
     def _question(self, query: VectorStoreQuery, fingerprint: str | None) -> Any:
         """Return the text to search for, or an embedding of the collection's own model."""
@@ -305,11 +363,11 @@ class GemVectorStore(BasePydanticVectorStore):
                     "fingerprint=embed_model.fingerprint (a retriever takes it in vector_store_kwargs)",
                     kind="encoder",
                 )
-            if query.mode == VectorStoreQueryMode.DEFAULT and not proven:
+            if query.mode in _BY_EMBEDDING and not proven:
                 return embedding
         if text is None:
             raise ValueError(
-                "found no text of the query; expected query_str, or in the mode default query_embedding"
+                "found no text of the query; expected query_str, or in the modes default and mmr query_embedding"
             )
         return text
 
