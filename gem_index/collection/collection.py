@@ -125,7 +125,7 @@ class Collection(CollectionTables, CorpusQuestions):
             If another process writes for too long.
         """
         from gem_index.collection.write.intake import Intake
-        from gem_index.collection.write.writing import shorten_tail, upsert
+        from gem_index.collection.write.writing import upsert
         from gem_index.readers.fields import with_title_weights
 
         kept = self.reading
@@ -140,9 +140,7 @@ class Collection(CollectionTables, CorpusQuestions):
             prune=prune,
         )
         with self.access.workspace.write_lock(), reporting(progress, "store") as show:
-            report = upsert(self.access, intake, show)
-            shorten_tail(self.access, show)
-        return report
+            return upsert(self.access, intake, show)
 
     def delete(
         self,

@@ -183,6 +183,11 @@ class DocumentRepository:
         query = select(func.count()).select_from(documents)
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
+    def characters(self, after: int) -> int:
+        """Return the number of characters of the texts after a seq; reads them."""
+        query = select(func.sum(func.length(documents.c.text)))
+        return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
+
     def buried(self, up_to_seq: int) -> int:
         """Return the number of documents up to a seq that have tombstones."""
         query = select(func.count(tombstones.c.seq.distinct())).where(

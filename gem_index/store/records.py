@@ -128,6 +128,11 @@ class SnapshotRecord:
     seconds: float
     created_at: str = field(default_factory=now)
 
+    @property
+    def bytes(self) -> int:
+        """The size of the files."""
+        return sum(entry["bytes"] for entry in json.loads(self.files).values())
+
 
 @dataclass(frozen=True, kw_only=True)
 class StoredDocument:
