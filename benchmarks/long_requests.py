@@ -3,7 +3,7 @@
 ``python -m benchmarks.long_requests [--size 1.0] [NAME ...]`` starts ``gem-index serve`` and sends it requests that are
 within its limits but take long, one after the other (``--size 0.1`` makes them ten times smaller). Meanwhile one caller
 sends single embeddings and plain searches in turn, and waits for each answer. The table shows the longest of these waits,
-how many answers came, and the largest memory of the process so far. At the end, a signal stops the server while a long
+how many answers came, and the largest memory of the process meanwhile. At the end, a signal stops the server while a long
 request is in flight.
 """
 
@@ -220,9 +220,14 @@ def serving(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def peak(process: subprocess.Popen[str]) -> float:
-    """Return the largest memory of a process so far, in MiB."""
+    """Return the largest memory of a process since its start or :func:`forget_peak`, in MiB."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def forget_peak(process: subprocess.Popen[str]) -> None:
+    """Measure the largest memory of a process from now on."""
+    Path(f"/proc/{process.pid}/clear_refs").write_text("5")
 
 
 def seconds_to_end(url: str, process: subprocess.Popen[str], request: LongRequest) -> float:
@@ -262,7 +267,9 @@ def main() -> None:
         )
         print("|---|---|---|---|---|---|---|")
         for name in names:
-            waits, status, took = waits_beside(url, requests[name]())
+            request = requests[name]()
+            forget_peak(process)
+            waits, status, took = waits_beside(url, request)
             print(
                 f"| {name} | {status} | {took:.1f} | {len(waits.embeddings) + len(waits.searches)} "
                 f"| {1e3 * max(waits.embeddings):.0f} | {1e3 * max(waits.searches):.0f} | {peak(process):.0f} |",
