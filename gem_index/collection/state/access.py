@@ -193,4 +193,5 @@ class CollectionAccess:
             bytes=snapshot.bytes if snapshot else 0,
             language=record.analyzer.language,
             analyzer=record.analyzer.version,
+            dimension=model.dimension,
         )
