@@ -8,6 +8,7 @@ from gem_index.targets.client_errors import FILE_ADVICE, FOLDER_ADVICE, ClientEr
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, read_manifest
 from gem_index.targets.local import has_database, local_path
 from gem_index.targets.metadata import JsonObjects, integers_are_short, integers_within
+from gem_index.targets.narrowing import Condition, NarrowingTable, conditions_of
 from gem_index.targets.protocol import (
     JsonTarget,
     Neighbor,
@@ -38,11 +39,13 @@ __all__ = [
     "WORD_DIMENSIONS",
     "AliasTarget",
     "ClientErrors",
+    "Condition",
     "FolderTable",
     "FolderTarget",
     "Generation",
     "JsonObjects",
     "JsonTarget",
+    "NarrowingTable",
     "Neighbor",
     "QueryTableTarget",
     "SparseVector",
@@ -60,6 +63,7 @@ __all__ = [
     "WordsTable",
     "WordsTarget",
     "check_table_name",
+    "conditions_of",
     "create_manifest",
     "existing_table",
     "foreign_table",

@@ -12,7 +12,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Generic, TypeVar
+from copy import copy
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from gem_index.arrays import F32, SparseVector
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.targets.batch import TargetBatch
+from gem_index.targets.narrowing import Condition
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
 from gem_index.targets.tables import existing_table, foreign_table, missing_staged_table
 from gem_index.targets.url import TargetUrl
@@ -94,7 +96,48 @@ class SqlTable(ABC):
     def __init__(self, database: SqlDatabase, table: str, schema: TargetSchema) -> None:
         self._database = database
         self._table = table
+        self._conditions: Sequence[Condition] = ()
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find only rows that meet all conditions."""
+        narrowed = copy(self)
+        narrowed._conditions = tuple(conditions)
+        return narrowed
+
+    @abstractmethod
+    def is_one_of(self, field: str, values: str) -> str:
+        """Return the condition that a field of the metadata is one of some JSON values, or a list that holds one of them.
+
+        ``field`` is the name of the field and ``values`` a list of JSON texts, each as it stands in statements.
+        """
+
+    @abstractmethod
+    def number_of(self, field: str) -> str:
+        """Return the number in a field of the metadata; NULL if it holds none."""
+
+    def met(self, first: int) -> tuple[str, list[Any]]:
+        """Return the condition that a row has to meet, and its values, the first of which is called ``$first``."""
+        met, values = ["TRUE"], list[Any]()
+
+        def bound(value: Any) -> str:
+            values.append(value)
+            return f"${first + len(values) - 1}"
+
+        for each in self._conditions:
+            field = f"{bound(each.field)}::VARCHAR"
+            if each.values:
+                texts = [json.dumps(value, ensure_ascii=False) for value in each.values]
+                met.append(self.is_one_of(field, f"{bound(texts)}::VARCHAR[]"))
+            if each.least is not None:
+                met.append(
+                    f"{self.number_of(field)} >= {bound(float(each.least))}::{self.number_type}"
+                )
+            if each.most is not None:
+                met.append(
+                    f"{self.number_of(field)} <= {bound(float(each.most))}::{self.number_type}"
+                )
+        return " AND ".join(met), values
 
     @abstractmethod
     def create(self) -> None:
@@ -159,6 +202,9 @@ class SqlTable(ABC):
             [list(ids)],
         )
         return {identifier: json.loads(metadata) for identifier, metadata in rows}
+
+    number_type: ClassVar[str] = "DOUBLE"
+    """The type of :meth:`number_of`."""
 
     vector_column: ClassVar[str] = "vector"
     """The expression that returns a vector as a sequence of numbers."""

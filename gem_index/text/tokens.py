@@ -52,6 +52,8 @@ _WITH_SYMBOLS = regex.compile(
     rf"(?<![\w.])(?:\.\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
 )
 _SYMBOL = re.compile(r"[.&/@+#-]")
+# what stands between blanks and holds such a symbol: the standard engine tells faster that there is none
+_BESIDE_SYMBOLS = re.compile(r"(?<!\S)[^\s.&/@+#-]*+[.&/@+#-]\S*+")
 
 
 def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
@@ -216,7 +218,8 @@ def search_tokens(text: str) -> list[str]:
 
 
 def _words_with_symbols(text: str) -> list[str]:
-    return list(filter(has_symbols, _WITH_SYMBOLS.findall(normalized_token(text))))
+    candidates = " ".join(_BESIDE_SYMBOLS.findall(normalized_token(text)))
+    return list(filter(has_symbols, _WITH_SYMBOLS.findall(candidates)))
 
 
 def has_symbols(token: str) -> bool:

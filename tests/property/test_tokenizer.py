@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index.gem.batches import TokenBatch
-from gem_index.text.tokens import search_tokens, tokenize
+from gem_index.text.tokens import (
+    _WITH_SYMBOLS,
+    has_symbols,
+    normalized_token,
+    search_tokens,
+    tokenize,
+)
 
 
 def tokens_of_nltk(text):
@@ -37,6 +43,23 @@ def normalized(token):
     return "".join(
         part if len(part) == 1 else unicodedata.normalize("NFC", part) for part in joined
     ).lower()
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"ab1_é中", *".&/@+#-", *" \n\u00a0\x1c", "c++", ".net", "\u0301", "\u2019"]
+        ),
+        max_size=30,
+    ).map("".join)
+    | st.text(max_size=60)
+)
+def test_words_with_symbols_are_those_of_the_whole_text(text):
+    """They are looked for only in the parts between blanks that hold a symbol."""
+    found = _WITH_SYMBOLS.findall(normalized_token(text))
+    assert search_tokens(text)[len(tokenize(text)) :] == [
+        each for each in found if has_symbols(each)
+    ]
 
 
 @given(st.text(max_size=200))

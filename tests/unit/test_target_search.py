@@ -88,16 +88,19 @@ def test_a_filter_reads_as_deep_as_it_must(faq: Collection, other: Home, tmp_pat
             target.search("a", 3, {"n": {"$lessthan": 3}})
 
 
-def test_a_filter_that_accepts_too_few_is_refused(
-    faq: Collection, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mode", ["hybrid", "dense"])
+def test_all_rows_are_read_if_the_best_hold_too_few_that_a_filter_accepts(
+    faq: Collection, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    """Instead of an answer that may be wrong."""
     monkeypatch.setattr("gem_index.collection.push.searching._DEEPEST", 50)
     faq.push(f"parquet://{tmp_path}/table")
     with other.target(f"parquet://{tmp_path}/table") as target:
-        with pytest.raises(InputError, match="found 0 of 10 results among the 50 nearest rows"):
-            target.search("open a bank", 10, {"n": 1000})
-        assert len(target.search("open a bank", 10, {"even": True})) == 10
+        for where in ({"n": {"$in": [3, 77, 154, 299]}}, {"n": 1000}):
+            own = faq.search("open a bank", 10, where, mode=mode, correct=False)
+            found = target.search("open a bank", 10, where, mode=mode)
+            assert {hit.id for hit in found} == {hit.id for hit in own}
+            scores = [hit.score for hit in own]
+            np.testing.assert_allclose([hit.score for hit in found], scores, atol=1e-4)
 
 
 def test_a_least_score_returns_all_above_it(faq: Collection, other: Home, tmp_path: Path) -> None:

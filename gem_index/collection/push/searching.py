@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from heapq import nlargest
+from itertools import compress, islice
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,12 +23,13 @@ from gem_index.collection.state.models import open_encoder
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.gem.combined import Encoder
-from gem_index.index.fusion import MATCH_WEIGHT, fuse_scores
+from gem_index.index.fusion import MATCH_WEIGHT, fuse_scores, fused
 from gem_index.index.hits import Hits, Ids
 from gem_index.quoting import quoted
 from gem_index.sparse import SparseEncoder
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.workspace import Workspace
+from gem_index.targets.narrowing import NarrowingTable, conditions_of
 from gem_index.targets.protocol import (
     Neighbor,
     Target,
@@ -44,9 +47,11 @@ __all__ = ["SearchedTarget"]
 _CANDIDATES = 100  # nearest rows of a table without sparse vectors, whose words are compared,
 _MANY_CANDIDATES = 1000  # and as many for all results above a score
 _DEEPEST = 10_000  # rows that every engine returns for a query
+_FILTERED = 1000  # rows that are asked for at first if a filter is to be applied to them
 _FETCHED = 1000
 _WIDER = 4
 
+_T = TypeVar("_T")
 _Accept = Callable[[Sequence[str]], Sequence[bool]]
 
 
@@ -143,7 +148,9 @@ class SearchedTarget:
 
         In a table with sparse vectors, the database finds candidates by meaning and by words. In others it finds the 100
         nearest rows (more for larger k), which are scored by their texts. Pieces are scored one by one; a document has the
-        score of its best piece. Filters are applied to candidates, at most 10,000. Words are not corrected.
+        score of its best piece. A filter means what it means in a collection; the database narrows its search by the parts
+        that it can compare, and where the 10,000 best rows do not hold enough that the filter accepts, all rows are read.
+        Words are not corrected.
 
         Parameters
         ----------
@@ -164,7 +171,7 @@ class SearchedTarget:
         EmptyTextError
             If the query has no word.
         InputError
-            If an option is not valid, or the filter accepts too few of the nearest 10,000 rows.
+            If an option is not valid.
         ConfigError
             If the table holds neither sparse vectors nor texts, and the mode is hybrid.
         TargetUnavailableError
@@ -189,6 +196,8 @@ class SearchedTarget:
                 return list(documents.accepted_mask(asked.where or {}, metadata))
 
             rows = _Rows(opened, vector, words, accept if asked.filtered else None, self._exact)
+            if asked.where is not None:
+                rows.narrow(asked.where)
             found = self._results(rows, asked)
         if not why:
             return SearchResults(found)
@@ -255,7 +264,9 @@ class SearchedTarget:
             if last or len(results) >= wanted:
                 break
             number = min(_DEEPEST, _WIDER * number)
-        rows.check_filter(len(results), wanted)
+        if rows.filter_left_too_few and len(results) < wanted:
+            kept = [row for row in rows.all_accepted() if row.score >= least]
+            results = _folded(kept, asked.pieces)
         return results[: asked.k]
 
 
@@ -279,7 +290,13 @@ class _Rows:
         self._places: dict[str, int] = {}
         self._accepted: dict[str, bool] = {}
         self._documents: dict[str, TargetDocument] = {}
-        self._exhausted = True
+        self.filter_left_too_few = False
+        """Whether the best 10,000 rows of the database held fewer than were asked for that the filter accepts."""
+
+    def narrow(self, where: Mapping[str, Any]) -> None:
+        """Let the database search among the rows only that a filter may accept, if it can."""
+        if isinstance(self._table, NarrowingTable):
+            self._table = self._table.narrowed(conditions_of(where))
 
     def best(self, k: int) -> list[_Row]:
         """Return the k best rows, best first; fewer if the table has no more."""
@@ -290,13 +307,15 @@ class _Rows:
         best, _ = fuse_scores(self, k)
         return self._scored(best)
 
-    def check_filter(self, found: int, wanted: int) -> None:
-        """Raise InputError if a filter has left fewer rows than are wanted, and not all rows of the table were read."""
-        if self._accept is not None and found < wanted and not self._exhausted:
-            raise InputError(
-                f"found {found} of {wanted} results among the {_DEEPEST:,} nearest rows that the filter accepts; "
-                "expected a filter that accepts more, or ask the database with its own client and filter"
-            )
+    def all_accepted(self) -> list[_Row]:
+        """Return the best 10,000 of all rows that the filter accepts; the whole table is read."""
+        assert self._accept is not None
+        found: list[_Row] = []
+        for part in _parts(self._table.documents()):
+            accepted = self._accept([json.dumps(dict(each.metadata)) for each in part])
+            found += map(self._row, compress(part, accepted))
+            found = nlargest(_DEEPEST, found, key=lambda row: row.score)
+        return found
 
     def nearest(self, depth: int) -> Hits:
         """Return the nearest accepted rows."""
@@ -327,7 +346,7 @@ class _Rows:
 
     def _accepted_of(self, ask: Callable[[int], list[Neighbor]], depth: int) -> Hits:
         """Return the first accepted rows of a query of the database, which is asked for more until there are enough."""
-        number = min(depth, _DEEPEST)
+        number = min(_DEEPEST, depth if self._accept is None else max(depth, _FILTERED))
         while True:
             hits = with_retries(ask, number)
             kept = self._that_pass([hit.id for hit in hits])
@@ -335,7 +354,7 @@ class _Rows:
             if len(hits) < number or len(found) >= min(depth, _DEEPEST):
                 return found[:depth]
             if number == _DEEPEST:
-                self._exhausted = False
+                self.filter_left_too_few = True
                 return found
             number = min(_DEEPEST, _WIDER * number)
 
@@ -382,18 +401,18 @@ class _Rows:
         """Return rows with scores that are computed from their vectors, best first; deleted ones are left out."""
         names = [self._names[place] for place, _ in hits]
         documents = [each for each in self._fetch(names) if each.id in self._documents]
-        scored = []
-        for each in documents:
-            cosine = float(each.vector @ self._vector)
-            score = cosine
-            if self._words is not None:
-                score = (cosine + MATCH_WEIGHT * self._match(each)) / (1 + MATCH_WEIGHT)
-            scored.append(_Row(each, score, cosine))
-        return sorted(scored, key=lambda row: -row.score)
+        return sorted(map(self._row, documents), key=lambda row: -row.score)
+
+    def _row(self, document: TargetDocument) -> _Row:
+        cosine = float(document.vector @ self._vector)
+        score = cosine if self._words is None else fused(cosine, self._match(document))
+        return _Row(document, score, cosine)
 
 
-def _parts(names: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (names[begin : begin + _FETCHED] for begin in range(0, len(names), _FETCHED))
+def _parts(items: Iterable[_T]) -> Iterator[list[_T]]:
+    iterator = iter(items)
+    while part := list(islice(iterator, _FETCHED)):
+        yield part
 
 
 def _folded(rows: Sequence[_Row], pieces: bool) -> list[SearchResult]:

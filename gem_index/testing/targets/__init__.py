@@ -17,6 +17,7 @@ In your own package, with pytest::
 """
 
 from gem_index.testing.targets.base import DIRECTIONS, PLANE, directed
+from gem_index.testing.targets.filters import FilterTests
 from gem_index.testing.targets.foreign import ForeignTableTests
 from gem_index.testing.targets.interruptions import InterruptionTests
 from gem_index.testing.targets.pushes import PushTests
@@ -26,7 +27,9 @@ from gem_index.testing.targets.words import WordsTests
 __all__ = ["DIRECTIONS", "PLANE", "TargetContract", "directed"]
 
 
-class TargetContract(PushTests, InterruptionTests, TableTests, WordsTests, ForeignTableTests):
+class TargetContract(
+    PushTests, InterruptionTests, TableTests, WordsTests, FilterTests, ForeignTableTests
+):
     """Test methods for one engine.
 
     Inherit, return the URL of an unused table from the fixture ``url``, and say how somebody else creates a table

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from chromadb import Collection, GetResult
+from chromadb import Collection, GetResult, Where
 from chromadb.api.collection_configuration import CreateHNSWConfiguration
 
-from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import Condition, Neighbor, TargetBatch, TargetDocument, TargetSchema
 from gem_index_chroma.connection import Connection
-from gem_index_chroma.metadata import changes
+from gem_index_chroma.metadata import changes, is_supported
 
 __all__ = ["CONFIGURATION", "ChromaTable"]
 
@@ -44,7 +45,15 @@ class ChromaTable:
     ) -> None:
         self._connection = connection
         self._collection = collection
+        self._where: Where | None = None
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` finds only rows that meet all conditions."""
+        narrowed = copy(self)
+        met = [_met(each) for each in conditions if is_supported(each.field, 0)]
+        narrowed._where = _joined("$and", met) if met else None
+        return narrowed
 
     def rename(self, name: str) -> None:
         """Rename the collection; programs that have it open can still use it."""
@@ -106,7 +115,10 @@ class ChromaTable:
             return []
         with self._connection.errors():
             found = self._collection.query(
-                query_embeddings=vector[np.newaxis], n_results=k, include=["distances"]
+                query_embeddings=vector[np.newaxis],
+                n_results=k,
+                where=self._where,
+                include=["distances"],
             )
         distances = found["distances"] or [[]]
         return [
@@ -154,6 +166,28 @@ class ChromaTable:
         with self._connection.errors():
             most = self._connection.client().get_max_batch_size()
         return batch.parts(_LONGEST_REQUEST, bytes_of_a_number=6, most=most)
+
+
+def _met(condition: Condition) -> Where:
+    """Return a condition as a filter of Chroma, which keeps lists of whole numbers and of floats apart."""
+    if condition.least is not None:
+        return {condition.field: {"$gte": condition.least}}
+    if condition.most is not None:
+        return {condition.field: {"$lte": condition.most}}
+    met: list[Any] = []
+    for value in condition.values:
+        as_stored = [value]
+        if not isinstance(value, bool | str):
+            as_stored = [float(value), *({int(value)} if value == int(value) else ())]
+        met += [{condition.field: value}]
+        met += [{condition.field: {"$contains": each}} for each in as_stored]
+    return _joined("$or", met)
+
+
+def _joined(operator: str, filters: Sequence[Any]) -> Where:
+    """Return filters combined; Chroma refuses to combine a single one."""
+    joined: Where = filters[0] if len(filters) == 1 else {operator: list(filters)}
+    return joined
 
 
 def _documents(page: GetResult) -> Iterator[TargetDocument]:

@@ -64,24 +64,45 @@ class DuckDbTable(SqlTable):
 
     def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""
+        met, values = self.met(3)
         rows = self._database.rows(
-            f"SELECT id, array_inner_product(vector, $1::{self._type}) AS score FROM {self._table} "
+            f"SELECT id, array_inner_product(vector, $1::{self._type}) AS score FROM {self._table} WHERE {met} "
             "ORDER BY score DESC, id LIMIT $2",
-            [vector.tolist(), max(0, k)],
+            [vector.tolist(), max(0, k), *values],
         )
         return [Neighbor(identifier, score) for identifier, score in rows]
 
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
         """Return the k documents with the largest inner product of words, by a scan."""
+        met, values = self.met(4)
         rows = self._database.rows(
-            "SELECT id, sum(value * weight) AS score FROM "
-            f"(SELECT id, unnest(word_indices) AS term, unnest(word_values)::DOUBLE AS value FROM {self._table}) "
+            "SELECT id, sum(value * weight) AS score FROM (SELECT id, unnest(word_indices) AS term, "
+            f"unnest(word_values)::DOUBLE AS value FROM {self._table} WHERE {met}) "
             "JOIN (SELECT unnest($1::INTEGER[]) AS term, unnest($2::FLOAT[]) AS weight) USING (term) "
             "GROUP BY id ORDER BY score DESC, id LIMIT $3",
-            [words.indices.tolist(), words.values.tolist(), max(0, k)],
+            [words.indices.tolist(), words.values.tolist(), max(0, k), *values],
         )
         return [Neighbor(identifier, score) for identifier, score in rows]
 
     def words_of(self, indices: list[int], values: list[float]) -> SparseVector:
         """Return the sparse vector in two lists."""
         return SparseVector(np.array(indices, np.int64), np.array(values, np.float32))
+
+    def is_one_of(self, field: str, values: str) -> str:
+        """Compare the field and the members of its list as texts, and as numbers since 1 and 1.0 are equal."""
+        member = f"json_extract_string(metadata, {_path(field)} || '[*]')"
+        found = f"list_append({member}, json_extract_string(metadata, {_path(field)}))"
+        wanted = f"list_transform({values}, lambda value: json_extract_string(value, '$'))"
+        return f"(list_has_any({found}, {wanted}) OR list_has_any({_numbers(found)}, {_numbers(wanted)}))"
+
+    def number_of(self, field: str) -> str:
+        """Return a number; of a text the one that is written in it."""
+        return f"TRY_CAST(json_extract_string(metadata, {_path(field)}) AS DOUBLE)"
+
+
+def _path(field: str) -> str:
+    return f"""'$."' || {field} || '"'"""
+
+
+def _numbers(texts: str) -> str:
+    return f"list_filter(list_transform({texts}, lambda text: TRY_CAST(text AS DOUBLE)), lambda number: number IS NOT NULL)"

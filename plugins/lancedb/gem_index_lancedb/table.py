@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from datetime import timedelta
 from itertools import repeat
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ import pyarrow as pa
 
 from gem_index.targets import (
     WORD_COLUMNS,
+    Condition,
     Neighbor,
     SparseVector,
     TargetBatch,
@@ -76,7 +79,17 @@ class LanceDbTable:
         self._database = database
         self._table = table
         self._writes = 0
+        self._filter = ""
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
+
+        Conditions are left out that a JSON path cannot hold: fractions, and strings that would have to be escaped.
+        """
+        narrowed = copy(self)
+        narrowed._filter = " AND ".join(filter(None, map(_met, conditions)))
+        return narrowed
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents, all of them in one version of the table."""
@@ -130,17 +143,19 @@ class LanceDbTable:
         if k < 1:
             return []
         with self._database.errors():
-            found = (
+            search = (
                 self._table.search(vector, vector_column_name="vector")
                 .distance_type("dot")
                 .bypass_vector_index()
                 .select(["id", "_distance"])
                 .limit(k)
-                .to_list()
             )
-            hits = [Neighbor(row["id"], 1.0 - row["_distance"]) for row in found]
+            if self._filter:
+                search = search.where(self._filter, prefilter=True)
+            hits = [Neighbor(row["id"], 1.0 - row["_distance"]) for row in search.to_list()]
             if len(hits) < k or hits[-1].score < 0:
-                rows = self._table.search().where("vector IS NULL").select(["id"]).limit(k)
+                without_words = " AND ".join(filter(None, ["vector IS NULL", self._filter]))
+                rows = self._table.search().where(without_words).select(["id"]).limit(k)
                 hits += [Neighbor(row["id"], 0.0) for row in rows.to_list()]
         return sorted(hits, key=lambda hit: -hit.score)[:k]
 
@@ -148,6 +163,8 @@ class LanceDbTable:
         """Return the k documents with the largest inner product of words, by a scan."""
         with self._database.errors():
             columns = self._table.search().select(["id", *WORD_COLUMNS])
+            if self._filter:
+                columns = columns.where(self._filter)
             table = columns.limit(max(1, self._table.count_rows())).to_arrow()
         scores = word_products(words, table)
         best = np.argsort(-scores, kind="stable")[: max(0, k)]
@@ -238,6 +255,33 @@ def _dense(vectors: pa.FixedSizeListArray, missing: np.float32) -> npt.NDArray[n
     dense = np.full((len(vectors), vectors.type.list_size), missing, np.float32)
     dense[present] = vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size)
     return dense
+
+
+def _met(condition: Condition) -> str:
+    """Return a condition as SQL with JSON paths, which compare the members of a list one by one.
+
+    LanceDB's JSON paths hold whole numbers only, so that bounds are widened; empty if a value cannot be written.
+    """
+    if not condition.is_plain:
+        return ""
+    path = f'$."{condition.field}"'
+    if condition.least is not None:
+        return _exists(f"{path} ? (@ >= {math.floor(condition.least)})")
+    if condition.most is not None:
+        return _exists(f"{path} ? (@ <= {math.ceil(condition.most)})")
+    values = [int(each) if _is_whole(each) else each for each in condition.values]
+    if any(isinstance(each, float) for each in values):
+        return ""
+    found = [json.dumps(each, ensure_ascii=False) for each in values]
+    return f"({' OR '.join(_exists(f'{path}[*] ? (@ == {each})') for each in found)})"
+
+
+def _is_whole(value: str | float) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _exists(path: str) -> str:
+    return f"json_exists(metadata, {_quote(path)})"
 
 
 def _among(ids: Sequence[str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -11,7 +13,14 @@ import numpy.typing as npt
 from pymilvus import DataType, MilvusClient
 
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import Neighbor, SparseVector, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import (
+    Condition,
+    Neighbor,
+    SparseVector,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+)
 from gem_index_milvus.database import Database, TooLargeError
 
 __all__ = ["MilvusTable", "primary_key", "read_schema"]
@@ -62,8 +71,18 @@ class MilvusTable:
         self._database = database
         self._target = target
         self._loaded = False
+        self._filter = ""
         self.name = name
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
+
+        Conditions are left out whose strings would have to be escaped in Milvus' expressions.
+        """
+        narrowed = copy(self)
+        narrowed._filter = " and ".join(_met(each) for each in conditions if each.is_plain)
+        return narrowed
 
     def create(self) -> None:
         """Create the collection with its index, and the schema as its properties."""
@@ -121,6 +140,7 @@ class MilvusTable:
             "search",
             data=[vector.tolist()],
             anns_field="vector",
+            filter=self._filter,
             limit=min(k, _LARGEST_K),
             output_fields=["id"],
             consistency_level="Strong",
@@ -136,6 +156,7 @@ class MilvusTable:
             "search",
             data=[_sparse(words)],
             anns_field="words",
+            filter=self._filter,
             limit=min(k, _LARGEST_K),
             output_fields=["id"],
             consistency_level="Strong",
@@ -227,6 +248,20 @@ def _too_long(identifier: str, text: str | None) -> str:
         if size > _LONGEST:
             return f"its {name} has {size} bytes, and Milvus stores at most {_LONGEST}"
     return ""
+
+
+def _met(condition: Condition) -> str:
+    """Return a condition as an expression of Milvus."""
+    field = f'metadata["{condition.field}"]'
+    if condition.values:
+        values = [json.dumps(each, ensure_ascii=False) for each in condition.values]
+        equal = " or ".join(
+            f"{field} == {each}" for each in values
+        )  # milvus-lite takes no 'in' of JSON
+        return f"({equal} or json_contains_any({field}, [{', '.join(values)}]))"
+    least = "" if condition.least is None else f"{field} >= {condition.least!r}"
+    most = "" if condition.most is None else f"{field} <= {condition.most!r}"
+    return least or most
 
 
 def _sparse(words: SparseVector) -> dict[int, float]:

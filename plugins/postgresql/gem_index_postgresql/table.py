@@ -45,6 +45,7 @@ class PostgresqlTable(SqlTable):
         HNSW by default.
     """
 
+    number_type = "NUMERIC"
     vector_column = "vector::float4[]"
     word_columns = ("words::text",)
 
@@ -113,20 +114,24 @@ class PostgresqlTable(SqlTable):
 
     def query(self, vector: npt.NDArray[np.float32], k: int) -> list[Neighbor]:
         """Return the k nearest documents, by inner product; a zero vector has the score 0."""
+        met, values = self.met(3)
+        distance = f"vector <#> $1::float4[]::{self._existing_type()}"
+        if self._conditions:
+            distance = f"({distance}) + 0"  # by a scan: the index would find rows first, and then leave most of them out
         rows = self._database.rows(
-            f"SELECT id, -(vector <#> $1::float4[]::{self._existing_type()}) FROM {self._table} "
-            f"ORDER BY vector <#> $1::float4[]::{self._existing_type()} LIMIT $2",
-            [vector.tolist(), max(0, k)],
+            f"SELECT id, -({distance}) FROM {self._table} WHERE {met} ORDER BY {distance} LIMIT $2",
+            [vector.tolist(), max(0, k), *values],
         )
         return [Neighbor(identifier, float(score)) for identifier, score in rows]
 
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
         """Return the k documents with the largest inner product of words, by a scan."""
         asked = f"$1::sparsevec({TERMS})"
+        met, values = self.met(3)
         rows = self._database.rows(
-            f"SELECT id, -(words <#> {asked}) FROM {self._table} WHERE words <#> {asked} < 0 "
+            f"SELECT id, -(words <#> {asked}) FROM {self._table} WHERE {met} AND words <#> {asked} < 0 "
             f"ORDER BY words <#> {asked} LIMIT $2",
-            [_to_sparsevec(words).to_text(), max(0, k)],
+            [_to_sparsevec(words).to_text(), max(0, k), *values],
         )
         return [Neighbor(identifier, float(score)) for identifier, score in rows]
 
@@ -136,6 +141,15 @@ class PostgresqlTable(SqlTable):
         return SparseVector(
             np.array(found.indices(), np.int64), np.array(found.values(), np.float32)
         )
+
+    def is_one_of(self, field: str, values: str) -> str:
+        """Compare JSON values; a list contains a value, too, that stands in it."""
+        return f"metadata -> {field} @> ANY ({values}::jsonb[])"
+
+    def number_of(self, field: str) -> str:
+        """Return a number."""
+        found = f"metadata -> {field}"
+        return f"CASE WHEN jsonb_typeof({found}) = 'number' THEN ({found})::NUMERIC END"
 
     def finish(self) -> None:
         """Create the HNSW index if it is missing: after the first rows, which is faster than before them."""

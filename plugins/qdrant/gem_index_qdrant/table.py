@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from qdrant_client import models
 
 from gem_index.errors import RejectedDocumentsError
-from gem_index.targets import Neighbor, SparseVector, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import (
+    Condition,
+    Neighbor,
+    SparseVector,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+)
 from gem_index_qdrant.database import Database, TooLargeError, point_id
 
 __all__ = ["QdrantTable"]
@@ -40,8 +49,21 @@ class QdrantTable:
     def __init__(self, database: Database, name: str, schema: TargetSchema, target: str) -> None:
         self._database = database
         self._target = target
+        self._filter: models.Filter | None = None
         self.name = name
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
+
+        Conditions on fields are left out whose names Qdrant would have to be given in quotes.
+        """
+        narrowed = copy(self)
+        met = [
+            _met(each) for each in conditions if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", each.field)
+        ]
+        narrowed._filter = models.Filter(must=met) if met else None
+        return narrowed
 
     def create(self) -> None:
         """Create the collection with the schema as its metadata."""
@@ -82,7 +104,11 @@ class QdrantTable:
             return []
         found = self._database.call(
             lambda client: client.query_points(
-                self.name, query=vector.tolist(), limit=k, with_payload=["id"]
+                self.name,
+                query=vector.tolist(),
+                query_filter=self._filter,
+                limit=k,
+                with_payload=["id"],
             )
         )
         return [Neighbor(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
@@ -93,7 +119,12 @@ class QdrantTable:
             return []
         found = self._database.call(
             lambda client: client.query_points(
-                self.name, query=_sparse(words), using=_WORDS, limit=k, with_payload=["id"]
+                self.name,
+                query=_sparse(words),
+                using=_WORDS,
+                query_filter=self._filter,
+                limit=k,
+                with_payload=["id"],
             )
         )
         hits = [Neighbor(str((hit.payload or {})["id"]), hit.score) for hit in found.points]
@@ -165,6 +196,24 @@ class QdrantTable:
 
 def _sparse(words: SparseVector) -> models.SparseVector:
     return models.SparseVector(indices=words.indices.tolist(), values=words.values.tolist())
+
+
+def _met(condition: Condition) -> models.Filter:
+    """Return a condition as a filter; Qdrant compares each member of a list."""
+    key = f"metadata.{condition.field}"
+    if not condition.values:
+        bounds = models.Range(gte=condition.least, lte=condition.most)
+        return models.Filter(must=[models.FieldCondition(key=key, range=bounds)])
+    among: list[models.Condition] = []
+    texts = [value for value in condition.values if isinstance(value, str)]
+    if texts:
+        among.append(models.FieldCondition(key=key, match=models.MatchAny(any=texts)))
+    for value in condition.values:
+        if isinstance(value, bool):
+            among.append(models.FieldCondition(key=key, match=models.MatchValue(value=value)))
+        elif not isinstance(value, str):  # as a range, in which 1 and 1.0 are equal
+            among.append(models.FieldCondition(key=key, range=models.Range(gte=value, lte=value)))
+    return models.Filter(should=among)
 
 
 def _document(record: models.Record) -> TargetDocument:

@@ -6,13 +6,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from itertools import compress
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.targets import Neighbor, SparseVector, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import (
+    Condition,
+    Neighbor,
+    SparseVector,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+)
 from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]
@@ -38,7 +46,14 @@ class SqliteVecTable:
         self._documents = f'"{name}"'
         self._vectors = f'"{name}_vectors"'
         self._words = f'"{name}_words"'
+        self._conditions: Sequence[Condition] = ()
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find only rows that meet all conditions."""
+        narrowed = copy(self)
+        narrowed._conditions = tuple(conditions)
+        return narrowed
 
     def create(self) -> None:
         """Create the tables; the caller has begun a transaction."""
@@ -113,20 +128,24 @@ class SqliteVecTable:
         """Return the k nearest documents, by sqlite-vec's exact search; a zero vector has the score 0."""
         if k < 1:
             return []
+        met, values = self._narrowing("rowid")
         if not vector.any():
-            rows = self._database.rows(f"SELECT id FROM {self._documents} LIMIT ?", (k,))
+            rows = self._database.rows(
+                f"SELECT id FROM {self._documents} WHERE {met} LIMIT ?2",
+                (None, k, *values),
+            )
             return [Neighbor(identifier, 0.0) for (identifier,) in rows]
         if k <= _LARGEST_K:
-            distance, nearest = "distance", "WHERE embedding MATCH ?1 AND k = ?2"
+            distance, nearest = "distance", f"WHERE embedding MATCH ?1 AND k = ?2 AND {met}"
         else:
             distance = "vec_distance_cosine(embedding, ?1)"
-            nearest = f"ORDER BY {distance} LIMIT ?2"
+            nearest = f"WHERE {met} ORDER BY {distance} LIMIT ?2"
         with self._database.transaction(write=False):
             rows = self._database.rows(
                 f"WITH near AS MATERIALIZED (SELECT rowid AS place, {distance} AS distance "
                 f"FROM {self._vectors} {nearest}) "
                 f"SELECT d.id, near.distance FROM near JOIN {self._documents} AS d ON d.rowid = near.place",
-                (*_to_blobs(vector[None]), k),
+                (*_to_blobs(vector[None]), k, *values),
             )
             hits = [Neighbor(identifier, 1.0 - far) for identifier, far in rows]
             if len(hits) < k or any(hit.score < 0 for hit in hits):
@@ -136,12 +155,13 @@ class SqliteVecTable:
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
         """Return the k documents with the largest inner product of words, from the table of words."""
         asked = json.dumps(list(zip(words.indices.tolist(), words.values.tolist(), strict=True)))
+        met, values = self._narrowing("w.document")
         rows = self._database.rows(
             "SELECT d.id, found.score FROM (SELECT w.document, sum(w.value * (q.value ->> 1)) AS score "
             f"FROM json_each(?1) AS q JOIN {self._words} AS w ON w.term = q.value ->> 0 "
-            "GROUP BY w.document ORDER BY score DESC LIMIT ?2) AS found "
+            f"WHERE {met} GROUP BY w.document ORDER BY score DESC LIMIT ?2) AS found "
             f"JOIN {self._documents} AS d ON d.rowid = found.document ORDER BY found.score DESC",
-            (asked, max(0, k)),
+            (asked, max(0, k), *values),
         )
         return [Neighbor(identifier, score) for identifier, score in rows]
 
@@ -194,12 +214,34 @@ class SqliteVecTable:
 
     def _without_words(self, k: int) -> list[Neighbor]:
         """Return up to k of the documents whose vector is zero."""
+        met, values = self._narrowing("rowid")
         rows = self._database.rows(
             f"SELECT id FROM {self._documents} "
-            f"WHERE rowid NOT IN (SELECT rowid FROM {self._vectors}) LIMIT ?",
-            (k,),
+            f"WHERE rowid NOT IN (SELECT rowid FROM {self._vectors}) AND {met} LIMIT ?2",
+            (None, k, *values),
         )
         return [Neighbor(identifier, 0.0) for (identifier,) in rows]
+
+    def _narrowing(self, row: str) -> tuple[str, list[Any]]:
+        """Return the SQL condition that a row meets all conditions, and its values, whose numbers begin at 3.
+
+        ``json_each`` returns a value that is no list as its only member. Texts are larger than all numbers.
+        """
+        met, values = [], list[Any]()
+        for each in self._conditions:
+            values.append(f'$."{each.field}"')
+            member = f"FROM json_each(metadata, ?{2 + len(values)}) WHERE"
+            for comparison, bound in ((">=", each.least), ("<=", each.most)):
+                if bound is not None:
+                    values.append(bound)
+                    met.append(f"EXISTS (SELECT 1 {member} value {comparison} ?{2 + len(values)})")
+            if each.values:
+                values.append(json.dumps(each.values))
+                among = f"(SELECT value FROM json_each(?{2 + len(values)}))"
+                met.append(f"EXISTS (SELECT 1 {member} value IN {among})")
+        if not met:
+            return "TRUE", values
+        return f"{row} IN (SELECT rowid FROM {self._documents} WHERE {' AND '.join(met)})", values
 
 
 def _to_blobs(vectors: npt.NDArray[np.float32]) -> list[bytes]:

@@ -1,0 +1,95 @@
+"""Translate filters of metadata to conditions that a database checks while it searches.
+
+The conditions of a filter are necessary, not sufficient: a search checks the rows that meet them against the filter itself.
+So an engine need not compare values as a collection does, and parts that no engine has (``$not``, ``$like``) are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from gem_index.targets.protocol import TargetTable
+
+__all__ = ["Condition", "NarrowingTable", "conditions_of"]
+
+_MOST_VALUES = 1000
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What one field of a row has to be: one of some values or a list that holds one of them; or a number within bounds.
+
+    Attributes
+    ----------
+    field : str
+        Without quotes, backslashes, dots and control characters.
+    values : tuple of str, bool, int or float
+        Empty for bounds.
+    least, most : int or float, optional
+    """
+
+    field: str
+    values: tuple[str | float, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all its strings stand between double quotes without escapes."""
+        return not any(_ESCAPED.search(str(each)) for each in (self.field, *self.values))
+
+
+@runtime_checkable
+class NarrowingTable(TargetTable, Protocol):
+    """A table whose database can search among some rows only."""
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find rows that meet the conditions, perhaps others too."""
+        ...
+
+
+def conditions_of(where: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """Return conditions that each row meets that a valid filter accepts.
+
+    Parameters
+    ----------
+    where : mapping
+        As for :meth:`gem_index.Collection.search`.
+    """
+    found: list[Condition] = []
+    for key, value in where.items():
+        if key == "$and":
+            found += [each for part in value for each in conditions_of(part)]
+        elif not key.startswith("$") and "." not in key:
+            operators = value if isinstance(value, Mapping) else {"$eq": value}
+            found += _of_field(key, operators)
+    return tuple(found)
+
+
+def _of_field(field: str, operators: Mapping[str, Any]) -> list[Condition]:
+    found = []
+    for operator, operand in operators.items():
+        if operator in ("$eq", "$in"):
+            values = (operand,) if operator == "$eq" else tuple(operand)
+            if 0 < len(values) <= _MOST_VALUES and all(map(_is_value, values)):
+                found.append(Condition(field, values))
+        elif _is_number(operand):
+            # bounds count as included: engines round large numbers
+            if operator in ("$gt", "$gte"):
+                found.append(Condition(field, least=operand))
+            elif operator in ("$lt", "$lte"):
+                found.append(Condition(field, most=operand))
+    return found
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, str | bool) or _is_number(value)
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether every engine holds a number exactly."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**53
