@@ -124,6 +124,13 @@ class TestTools:
         assert names.keys() == {"faq", "manual", "notes", "secret"}
         assert (names["faq"], names["manual"]) == (5, 1)
 
+    def test_collections_are_listed_with_the_fields_of_their_metadata(self, local):
+        found = {each["name"]: each for each in local.answer("list_collections")["collections"]}
+        fields = {each["name"]: each for each in found["faq"]["fields"]}
+        assert fields["tags"] == {"name": "tags", "kinds": ["list"], "values": [["a", "b"]]}
+        assert fields["big"]["kinds"] == ["number"]
+        assert found["manual"]["fields"] == []
+
     def test_an_answer_is_also_text(self, either):
         found = either.call("read", collection="faq", ids=["visa"])
         summary, data = (part.text for part in found.content)

@@ -37,11 +37,22 @@ class ListArguments(Arguments):
     """No arguments."""
 
 
+class FieldOfMetadata(BaseModel):
+    """A field of the metadata."""
+
+    name: str
+    kinds: list[str] = Field(description="The kinds of its values, such as number, text, ISO date.")
+    values: list[Any] = Field(description="Frequent values.")
+
+
 class CollectionSize(BaseModel):
     """A collection."""
 
     name: str
     documents: int = Field(description="Number of documents.")
+    fields: list[FieldOfMetadata] = Field(
+        description="The fields of the metadata, for filters, the most frequent first; of a sample of the documents."
+    )
 
 
 class ListAnswer(Answer):
@@ -56,9 +67,23 @@ class ListAnswer(Answer):
 
 
 async def list_collections(shared: SharedCollections, _asked: ListArguments) -> ListAnswer:
-    """Return the names of the collections and their sizes."""
+    """Return the names of the collections, their sizes, and the fields of their metadata."""
     sizes = await shared.sizes()
-    rows = [CollectionSize(name=name, documents=size) for name, size in sizes.items()]
+    rows = []
+    for name, size in sizes.items():
+        fields = await shared.ask(name, Collection.metadata_fields, long=True)
+        rows.append(
+            CollectionSize(
+                name=name,
+                documents=size,
+                fields=[
+                    FieldOfMetadata(
+                        name=each.name, kinds=list(each.kinds), values=list(each.values)
+                    )
+                    for each in fields
+                ],
+            )
+        )
     return ListAnswer(collections=rows)
 
 
