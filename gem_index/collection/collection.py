@@ -167,6 +167,23 @@ class Collection(CollectionTables, CorpusQuestions):
 
         return delete(self.access, ids, where)
 
+    def set_description(self, description: str) -> None:
+        """Store a description of the documents, for people and assistants that choose a collection.
+
+        Parameters
+        ----------
+        description : str
+            One line of at most 1,000 characters; empty for none.
+
+        Raises
+        ------
+        InputError
+            If it is not a string, is longer, or has control characters.
+        """
+        from gem_index.collection.write.description import set_description
+
+        set_description(self.access, description)
+
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
 

@@ -194,4 +194,5 @@ class CollectionAccess:
             language=record.analyzer.language,
             analyzer=record.analyzer.version,
             dimension=model.dimension,
+            description=record.description,
         )

@@ -113,6 +113,12 @@ class StoredDocuments:
             return rows.record.chunking
 
     @property
+    def description(self) -> str:
+        """The description of the documents, as :meth:`Collection.set_description` stored it; empty by default."""
+        with self.access.reading() as rows:
+            return rows.record.description
+
+    @property
     def language(self) -> str:
         """The language of the texts for word search; ``auto`` until the first texts are stored."""
         with self.access.reading() as rows:

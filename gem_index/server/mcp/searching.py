@@ -49,6 +49,7 @@ class CollectionSize(BaseModel):
     """A collection."""
 
     name: str
+    description: str = Field(description="What the documents are; empty if nobody has said it.")
     documents: int = Field(description="Number of documents.")
     fields: list[FieldOfMetadata] = Field(
         description="The fields of the metadata, for filters, the most frequent first; of a sample of the documents."
@@ -67,15 +68,15 @@ class ListAnswer(Answer):
 
 
 async def list_collections(shared: SharedCollections, _asked: ListArguments) -> ListAnswer:
-    """Return the names of the collections, their sizes, and the fields of their metadata."""
-    sizes = await shared.sizes()
+    """Return the names of the collections, their descriptions and sizes, and the fields of their metadata."""
     rows = []
-    for name, size in sizes.items():
-        fields = await shared.ask(name, Collection.metadata_fields, long=True)
+    for status in await shared.listed():
+        fields = await shared.ask(status.name, Collection.metadata_fields, long=True)
         rows.append(
             CollectionSize(
-                name=name,
-                documents=size,
+                name=status.name,
+                description=status.description,
+                documents=status.documents,
                 fields=[
                     FieldOfMetadata(
                         name=each.name, kinds=list(each.kinds), values=list(each.values)
