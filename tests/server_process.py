@@ -61,10 +61,15 @@ class ServerProcess:
         """End it by a signal and return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        self.status = self.process.wait(60)
+        try:
+            self.status = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
         self._reader.join(10)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        assert not self._reader.is_alive(), (
+            "a child of the server lives, and holds its standard error"
+        )
         return self.status
 
     def _read(self) -> None:

@@ -10,13 +10,14 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Literal, TypeVar
 
-__all__ = ["call_in_child", "in_forked_child", "run_python"]
+__all__ = ["call_in_child", "in_forked_child", "pool_of_children", "run_python"]
 
 _Result = TypeVar("_Result")
 
@@ -45,8 +46,26 @@ def call_in_child(
     TimeoutError
         If it takes more than two minutes.
     """
-    with ProcessPoolExecutor(1, mp_context=get_context(start)) as pool:
+    with pool_of_children(start) as pool:
         return pool.submit(function, *arguments).result(timeout=120)
+
+
+@contextmanager
+def pool_of_children(
+    start: Literal["fork", "spawn"], workers: int = 1
+) -> Iterator[ProcessPoolExecutor]:
+    """Return a pool of child processes.
+
+    They are killed if the block raises an error: the pool itself would wait for a child that hangs.
+    """
+    others = set(active_children())
+    with ProcessPoolExecutor(workers, mp_context=get_context(start)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for child in set(active_children()) - others:
+                child.kill()
+            raise
 
 
 def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
@@ -65,23 +84,33 @@ def in_forked_child(work: Callable[[], object], seconds: float = 60) -> None:
     if child == 0:
         status = 1
         try:
-            faulthandler.dump_traceback_later(0.8 * seconds, exit=True)  # shows where it hangs
+            faulthandler.enable()
             work()
             status = 0
         except BaseException:  # noqa: BLE001 - the child must end here, and say why
             traceback.print_exc()
         finally:
             os._exit(status)
+    ended = _status(child, seconds)
+    if ended is not None:
+        assert ended == 0, f"the forked child failed with status {ended}"
+        return
+    os.kill(child, signal.SIGABRT)  # faulthandler shows where it hangs
+    if _status(child, 1) is None:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    raise AssertionError(f"the forked child did not end within {seconds:g} s")
+
+
+def _status(child: int, seconds: float) -> int | None:
+    """Return the status of a child; None if it does not end in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            assert status == 0, f"the forked child failed with status {status}"
-            return
+            return status
         time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    raise AssertionError(f"the forked child did not end within {seconds:g} s")
+    return None
 
 
 def run_python(

@@ -214,6 +214,7 @@ if not child:
         os.write(writing, b"x")
         await noting
     asyncio.run(main())
+os.close(writing)
 os.read(reading, 1)
 metrics = Metrics()
 print(metrics.text().decode())
@@ -228,6 +229,7 @@ print("killed", metrics.text().decode())
             check=True,
             capture_output=True,
             text=True,
+            timeout=60,
         ).stdout
         before, after = told.split("killed")
         assert "gem_index_requests_waiting 3.0" in before

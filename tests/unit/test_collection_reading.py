@@ -1,12 +1,10 @@
 """Reading documents, searching by vector, policies for existing ids, pickles and forks."""
 
 import itertools
-import multiprocessing
 import os
 import pickle
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -23,6 +21,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.testing import call_in_child, in_forked_child
+from gem_index.testing.processes import pool_of_children
 from gem_index.text.chunking import Chunking
 
 DOCUMENTS = [
@@ -250,7 +249,7 @@ class TestProcesses:
 
     def test_forked_children_search_and_write(self, faq):
         expected = _search(faq, "renew a visa")
-        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+        with pool_of_children("fork", 2) as pool:
             assert pool.submit(_search, faq, "renew a visa").result(60) == expected
             pids = [pool.submit(_write, faq, f"child{i}") for i in range(6)]
             assert os.getpid() not in {future.result(60) for future in pids}
@@ -266,7 +265,7 @@ class TestProcesses:
         words = " ".join(document.text for document in DOCUMENTS).split()
         texts = [" ".join(rng.choice(words, 6)) for _ in range(16_000)]
         other.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts[:8000]))
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        with pool_of_children("fork") as pool:
             rest = [Document(id=f"c{i}", text=text) for i, text in enumerate(texts[8000:])]
             assert pool.submit(other.upsert, rest).result(120).added == 8000
         assert other.status().index.tail == 0

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -14,6 +15,7 @@ from gem_index.testing import (
     run_python,
     write_word_vectors,
 )
+from gem_index.testing.processes import pool_of_children
 
 TEXTS = ["open a bank account", "how do I renew a visa?", "how do I renew a visa?", "?!"]
 
@@ -25,6 +27,18 @@ class TestProcesses:
         assert call_in_child(start, divmod, 7, 2) == (3, 1)
         with pytest.raises(ZeroDivisionError):
             call_in_child(start, divmod, 7, 0)
+
+    def test_a_child_that_hangs_is_killed(self):
+        with (
+            pytest.raises(TimeoutError),
+            pool_of_children("fork") as pool,
+        ):
+            pool.submit(time.sleep, 3600).result(0.01)
+
+    def test_a_forked_child_that_hangs_shows_where(self, capfd):
+        with pytest.raises(AssertionError, match="did not end within 1 s"):
+            in_forked_child(lambda: time.sleep(3600), seconds=1)
+        assert "in test_a_forked_child_that_hangs_shows_where" in capfd.readouterr().err
 
     def test_a_forked_child_that_fails_fails_the_test(self, capfd):
         in_forked_child(lambda: None)
