@@ -86,6 +86,10 @@ def push(
     _print(report, as_json, "would be " if dry_run else "")
     if report.words is False and not dense_only and not as_json:
         say("The table has dense vectors only: push it with --full to add sparse vectors of words.")
+    if report.words_due and not as_json:
+        say(
+            "The table has twice as many texts as its word statistics: push it with --full to renew them."
+        )
 
 
 @takes(config=ConfigOptions)

@@ -185,6 +185,19 @@ def test_a_push_of_changes_keeps_the_record(faq: Collection, other: Home, tmp_pa
         assert target.search("harbor zweifelsohne", 300)[0].score <= 1
 
 
+def test_a_push_tells_when_a_table_has_outgrown_its_word_statistics(
+    faq: Collection, tmp_path: Path
+) -> None:
+    url = f"parquet://{tmp_path}/table"
+    assert not faq.push(url).words_due
+    faq.upsert(texts(599))
+    assert not faq.push(url).words_due
+    faq.upsert(texts(600))
+    assert faq.push(url).words_due
+    assert faq.push(url, dry_run=True).words_due
+    assert not faq.push(url, full=True).words_due
+
+
 def test_a_missing_record_is_written_by_the_next_push(
     faq: Collection, other: Home, tmp_path: Path
 ) -> None:
@@ -223,9 +236,9 @@ def test_a_record_that_is_not_complete_does_not_count(
             records.write("later", record)
     assert len(calls[0]) > 1
     assert calls[1] == ["later 0"]
-    assert not records.holds("later")
+    assert records.texts_of("later") is None
     records.write("later", record)
-    assert records.holds("later")
+    assert records.texts_of("later") == 300
     assert records.read("later") == record or records.read("later").model == record.model
 
 

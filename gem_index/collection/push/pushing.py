@@ -33,6 +33,8 @@ from gem_index.targets.retries import with_retries
 
 __all__ = ["push"]
 
+_OUTGROWN = 2  # times as many rows as texts in the word statistics; docs/evaluation.md has what older ones cost
+
 
 def push(
     access: CollectionAccess,
@@ -105,6 +107,7 @@ class _Push:
             fingerprint=self._encoder.fingerprint,
             seconds=time.monotonic() - started,
             words=self._with_words() if word_dimensions(self._target) else None,
+            words_due=self._words_due(),
         )
 
     def _finish_switch(self) -> None:
@@ -178,7 +181,7 @@ class _Push:
     def _write_query_record(self, table: TargetTable) -> None:
         """Store what a search of a table needs, if it is missing, and delete what is of dropped tables."""
         with closing(QueryRecords(self._target)) as records:
-            if records.holds(table.schema.token):
+            if records.texts_of(table.schema.token) is not None:
                 return
             records.write(table.schema.token, QueryRecord(self._model, self._chunking, self._words))
             records.keep(*(each.token for each in (self._notes.live, self._notes.staged) if each))
@@ -213,6 +216,15 @@ class _Push:
         """Return the schema; a server may have closed the connection while it was made, and is connected again."""
         with_retries(self._target.live)
         return schema
+
+    def _words_due(self) -> bool:
+        """Tell whether the live table has outgrown its word statistics."""
+        live = with_retries(self._target.live)
+        if live is None:
+            return False
+        with closing(QueryRecords(self._target)) as records:
+            texts = records.texts_of(live.schema.token)
+        return texts is not None and with_retries(live.count) >= _OUTGROWN * max(1, texts)
 
     def _with_words(self) -> bool:
         """Tell whether the live table has sparse vectors, or would have them after a push."""

@@ -102,11 +102,12 @@ class QueryRecords:
         """Release the second table's connection."""
         self._target.close()
 
-    def holds(self, token: str) -> bool:
-        """Tell whether there is a complete record of a table."""
+    def texts_of(self, token: str) -> int | None:
+        """Return the number of texts in the word statistics of a table; None if there is no complete record of it."""
         table = self._table()
         first = _row(token, 0)
-        return table is not None and first in with_retries(table.metadata_of, [first])
+        found = {} if table is None else with_retries(table.metadata_of, [first])
+        return int(found[first]["texts"]) if first in found else None
 
     def read(self, token: str) -> QueryRecord:
         """Return the record of a table.
@@ -142,7 +143,7 @@ class QueryRecords:
             [_row(token, place) for place in range(len(parts))],
             vectors,
             parts,
-            [{"token": token, "rows": len(parts)}] * len(parts),
+            [{"token": token, "rows": len(parts), "texts": record.words.texts}] * len(parts),
         )
         for rows in (batch[1:], batch[:1]):
             if rows:
