@@ -1,4 +1,4 @@
-"""Commands on collections: refit, status, drift, verify, compact, export, backup, drop, import."""
+"""Commands on collections: refit, status, describe, drift, verify, compact, export, backup, drop, import."""
 
 from __future__ import annotations
 
@@ -87,6 +87,24 @@ def _print_status(found: list[Any], as_json: bool) -> None:
             for s in found
         ),
     )
+
+
+def describe(
+    context: typer.Context,
+    collection: CollectionName,
+    description: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help='The new description; "" for none.')
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or set the description of a collection, which assistants read."""
+    found = home_of(context).collection(collection)
+    if description is not None:
+        found.set_description(description)
+    if as_json:
+        print_json({"collection": found.name, "description": found.description})
+    else:
+        say(found.description or f"{found.name} has no description.")
 
 
 def verify(
@@ -223,6 +241,6 @@ def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
-    for command in (refit, status, drift, verify, compact, export, backup, drop):
+    for command in (refit, status, describe, drift, verify, compact, export, backup, drop):
         app.command()(command)
     app.command("import")(restore)

@@ -65,6 +65,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "refit": ("gem-index refit faq",),
     "status": ("gem-index status", "gem-index status faq --json"),
+    "describe": (
+        "gem-index describe faq",
+        'gem-index describe faq "Questions of travellers about visas"',
+    ),
     "drift": ("gem-index drift faq",),
     "verify": ("gem-index verify", "gem-index verify faq --fix"),
     "compact": ("gem-index compact", "gem-index compact faq"),

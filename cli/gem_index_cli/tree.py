@@ -16,6 +16,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "collections": (
         "refit",
         "status",
+        "describe",
         "drift",
         "verify",
         "compact",

@@ -125,7 +125,7 @@ class Collection(CollectionTables, CorpusQuestions):
             If another process writes for too long.
         """
         from gem_index.collection.write.intake import Intake
-        from gem_index.collection.write.writing import shorten_tail, upsert
+        from gem_index.collection.write.writing import upsert
         from gem_index.readers.fields import with_title_weights
 
         kept = self.reading
@@ -140,9 +140,7 @@ class Collection(CollectionTables, CorpusQuestions):
             prune=prune,
         )
         with self.access.workspace.write_lock(), reporting(progress, "store") as show:
-            report = upsert(self.access, intake, show)
-            shorten_tail(self.access, show)
-        return report
+            return upsert(self.access, intake, show)
 
     def delete(
         self,
@@ -168,6 +166,23 @@ class Collection(CollectionTables, CorpusQuestions):
         from gem_index.collection.write.writing import delete
 
         return delete(self.access, ids, where)
+
+    def set_description(self, description: str) -> None:
+        """Store a description of the documents, for people and assistants that choose a collection.
+
+        Parameters
+        ----------
+        description : str
+            One line of at most 1,000 characters; empty for none.
+
+        Raises
+        ------
+        InputError
+            If it is not a string, is longer, or has control characters.
+        """
+        from gem_index.collection.write.description import set_description
+
+        set_description(self.access, description)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.

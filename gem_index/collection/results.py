@@ -219,7 +219,8 @@ class CollectionStatus:
     With several encoders, ``vectors`` and ``preset`` name each of them, and ``prior`` is the largest. ``fitted`` is the
     number of texts of the fit, 0 for the background alone; ``since_fit`` the number of later documents; ``bytes`` the size
     of the index files. ``language`` says how texts become terms, ``analyzer`` by which version of the analyzer: a collection
-    of version 1 has the English stemmer whatever its language, until it is built again with a language.
+    of version 1 has the English stemmer whatever its language, until it is built again with a language. ``dimension`` is
+    that of the vectors. ``description`` says what the documents are; see :meth:`gem_index.Collection.set_description`.
     """
 
     name: str
@@ -234,6 +235,8 @@ class CollectionStatus:
     bytes: int
     language: str
     analyzer: int
+    dimension: int
+    description: str
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 
-# The block size bounds memory: a text of made-up words needs a vector for each word.
-_BLOCK = 32_768
+# These bound memory: each distinct word needs its vector.
+_BLOCK = 32_768  # texts
 _BLOCK_CHARACTERS = 1_000_000
+_MOST_WORDS = 16_384  # distinct ones that are encoded at once, unless one text has more
 _PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
 Result = TypeVar("Result")
 
@@ -249,7 +250,13 @@ class GemEncoder:
 
     def _encode_block(self, texts: list[str], out: FloatArray) -> None:
         def encode(begin: int, end: int) -> None:
-            self.encode_tokens(self._batch(texts[begin:end]), out[begin:end])
+            batch = self._batch(texts[begin:end])
+            if len(batch.words) > _MOST_WORDS and end - begin > 1:
+                middle = (begin + end) // 2
+                encode(begin, middle)
+                encode(middle, end)
+            else:
+                self.encode_tokens(batch, out[begin:end])
 
         self._in_parts(texts, encode)
 

@@ -92,8 +92,9 @@ class Vocabulary:
 
     def write(self, folder: Path) -> None:
         """Write the words into a folder, sorted, one a line."""
-        text = "".join(f"{word}\n" for word in sorted(self._known))
-        (folder / VOCABULARY).write_text(text, encoding="utf-8")
+        with (folder / VOCABULARY).open("w", encoding="utf-8", newline="\n") as file:
+            for letter in sorted(self._by_letter):  # one sort of all would stop other threads
+                file.writelines(f"{word}\n" for word in sorted(self._by_letter[letter]))
 
     @classmethod
     def read(cls, folder: Path) -> Vocabulary:

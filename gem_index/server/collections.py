@@ -1,4 +1,4 @@
-"""Collections: list, create, drop, status, refit, drift, near-duplicates, push."""
+"""Collections: list, create, drop, status, description, refit, drift, near-duplicates, push."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ class NewCollection(StrictBody):
     preset: str | None = None
     index: str | None = None
     language: str | None = None
+
+
+class DescriptionBody(StrictBody):
+    """The body of a request that describes a collection."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Visa questions"}]})
+
+    description: str
 
 
 class PushBody(StrictBody):
@@ -107,6 +115,17 @@ def _check_names(vectors: str, context: ServerContext) -> None:
 async def status(name: str, context: Context) -> dict[str, Any]:
     """Return the state of a collection."""
     return asdict(await context.ask(name, Collection.status))
+
+
+@router.put("/{name}/description", dependencies=ADMIN)
+async def describe(asked: DescriptionBody, name: str, context: Context) -> dict[str, Any]:
+    """Store a description of a collection, and return its state."""
+
+    def work(collection: Collection) -> dict[str, Any]:
+        collection.set_description(asked.description)
+        return asdict(collection.status())
+
+    return await context.change(name, work)
 
 
 @router.delete("/{name}", dependencies=ADMIN)

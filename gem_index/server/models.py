@@ -13,10 +13,13 @@ from gem_index.home import Home
 from gem_index.home.opening import open_provider
 from gem_index.quoting import quoted
 
-__all__ = ["COLLECTION", "DEFAULT", "ModelCard", "ServedModels"]
+__all__ = ["COLLECTION", "DEFAULT", "EMBEDDINGS", "ModelCard", "ServedModels"]
 
 DEFAULT = "gem-index"
 """The name of the default model: the default word vectors with background components."""
+
+EMBEDDINGS = "gem-index-embeddings"
+"""Another name of the default model, unless a model has this name: n8n shows only names that contain "embed"."""
 
 COLLECTION = "collection:"
 """The prefix of the names of collections' models."""
@@ -26,11 +29,11 @@ _FRESH = 1.0  # seconds until a name is looked up again
 
 @dataclass(frozen=True)
 class ModelCard:
-    """A description of a model; without the dimension for a collection, whose word vectors would have to be opened."""
+    """A description of a model."""
 
     name: str
     fingerprint: str
-    dimension: int | None
+    dimension: int
 
 
 class ServedModels:
@@ -81,9 +84,11 @@ class ServedModels:
             for each in self._home.models.list()
         )
         for status in self._home.collections():
-            cards.append(ModelCard(COLLECTION + status.name, status.fingerprint, None))
+            name = COLLECTION + status.name
+            cards.append(ModelCard(name, status.fingerprint, status.dimension))
         known = {card.name: card for card in cards}
-        for alias, name in self._aliases.items():
+        default_alias = {} if EMBEDDINGS in known else {EMBEDDINGS: DEFAULT}
+        for alias, name in (default_alias | self._aliases).items():
             if name in known:
                 cards.append(ModelCard(alias, known[name].fingerprint, known[name].dimension))
         return cards
@@ -134,6 +139,8 @@ class ServedModels:
         for model in self._home.models.list():
             if name in (model.name, model.fingerprint):
                 return self._open(model.name, model.fingerprint)
+        if name == EMBEDDINGS:
+            return self.default()
         cards = self.list()
         for card in cards:
             if card.fingerprint == name:

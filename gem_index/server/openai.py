@@ -87,14 +87,14 @@ class Embeddings(BaseModel):
 
 
 class Model(BaseModel):
-    """A model; the dimension of a collection's model is only in the answer for this one model."""
+    """A model."""
 
     id: str
     object: Literal["model"] = "model"
     created: int = 0
     owned_by: str = DEFAULT
     fingerprint: str
-    dimension: int | None
+    dimension: int
 
 
 class Models(BaseModel):

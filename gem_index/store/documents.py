@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     CursorResult,
     Select,
+    bindparam,
     column,
     delete,
     func,
@@ -172,6 +173,23 @@ class DocumentRepository:
         cursor: Any = rows.cursor
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
+    def metadata_sample(self, count: int) -> list[str]:
+        """Return the metadata, as JSON, of at most ``count`` documents, taken at even intervals of their seqs."""
+        query = select(func.min(documents.c.seq), func.max(documents.c.seq)).where(self._mine)
+        first, last = self._connection.execute(query).one()
+        if first is None:
+            return []
+        following = select(documents.c.seq, documents.c.metadata).where(
+            self._mine, documents.c.seq >= bindparam("after")
+        )
+        following = following.order_by(documents.c.seq).limit(1)
+        found: dict[int, str] = {}
+        for after in np.linspace(first, last, count, dtype=np.int64).tolist():
+            if not found or after > max(found):
+                seq, metadata = self._connection.execute(following, {"after": after}).one()
+                found[seq] = metadata
+        return list(found.values())
+
     def last_seq(self) -> int:
         """Return the seq of the newest document, 0 if there is none."""
         return int(
@@ -181,6 +199,11 @@ class DocumentRepository:
     def count(self, after: int = 0) -> int:
         """Return the number of documents, optionally only those after a seq; reads every row."""
         query = select(func.count()).select_from(documents)
+        return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
+
+    def characters(self, after: int) -> int:
+        """Return the number of characters of the texts after a seq; reads them."""
+        query = select(func.sum(func.length(documents.c.text)))
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
     def buried(self, up_to_seq: int) -> int:

@@ -147,6 +147,7 @@ class CollectionRepository:
         reading: str = "{}",
         chunking: str = "{}",
         analysis: str = "{}",
+        description: str = "",
     ) -> CollectionRecord:
         """Store a new, empty collection."""
         values = {
@@ -159,6 +160,7 @@ class CollectionRepository:
             "reading": reading,
             "cutting": chunking,
             "analysis": analysis,
+            "description": description,
         }
         self._connection.execute(insert(collections), values)
         found = self.find(name)
@@ -191,6 +193,14 @@ class CollectionRepository:
         """Set how texts become terms."""
         self._connection.execute(
             update(collections).where(collections.c.id == collection_id).values(analysis=analysis)
+        )
+
+    def use_description(self, collection_id: int, description: str) -> None:
+        """Set the description of the collection."""
+        self._connection.execute(
+            update(collections)
+            .where(collections.c.id == collection_id)
+            .values(description=description)
         )
 
     def use_model(

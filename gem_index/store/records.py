@@ -81,7 +81,7 @@ class CollectionRecord:
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
     the newest tombstone. ``reading``, ``cutting`` and ``analysis`` are JSON: the arguments for reading files, the chunking,
-    and how texts become terms.
+    and how texts become terms. ``description`` says what the documents are.
     """
 
     id: int
@@ -94,6 +94,7 @@ class CollectionRecord:
     reading: str
     cutting: str
     analysis: str
+    description: str
     directory: str | None
     last_seq: int
     last_change: int
@@ -127,6 +128,11 @@ class SnapshotRecord:
     files: str
     seconds: float
     created_at: str = field(default_factory=now)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files."""
+        return sum(entry["bytes"] for entry in json.loads(self.files).values())
 
 
 @dataclass(frozen=True, kw_only=True)

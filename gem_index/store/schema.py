@@ -33,7 +33,7 @@ __all__ = [
     "vector_sources",
 ]
 
-HEAD_REVISION = "0007"
+HEAD_REVISION = "0008"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -114,6 +114,7 @@ collections = Table(
     Column("reading", Text, nullable=False, server_default="{}"),  # JSON: how its files are read
     Column("cutting", Text, nullable=False, server_default="{}"),  # JSON: how long texts are cut
     Column("analysis", Text, nullable=False, server_default="{}"),  # JSON: how they become terms
+    Column("description", Text, nullable=False, server_default=""),  # for people and assistants
     sqlite_autoincrement=True,  # an id names a folder of snapshots: never reused
 )
 

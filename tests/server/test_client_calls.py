@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -191,11 +193,68 @@ class TestDatabases:
         answer = client.post("/api/embed", json={"model": "gem-index", "input": TEXTS}).json()
         assert len(answer["embeddings"]) == 2
 
-    def test_meilisearch_rest_and_opensearch_and_elasticsearch(self, client, expected):
-        """Each sends a template of its own; that of OpenAI is in the guides of all three."""
-        body = {"model": "gem-index", "input": TEXTS, "encoding_format": "float"}
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            # Meilisearch: the template of the how-to, source rest; Typesense, OpenAIEmbedder::embed_documents; OpenSearch,
+            # docs/remote_inference_blueprints/openai_connector_embedding_blueprint.md
+            {"input": TEXTS, "model": "gem-index"},
+            # Elasticsearch, the service custom: ${input} is a list
+            {"input": TEXTS},
+            # Chroma and LanceDB by the client of OpenAI; LanceDB with its number of dimensions
+            {"input": TEXTS, "model": "gem-index", "encoding_format": "float", "dimensions": 256},
+        ],
+    )
+    def test_those_that_read_lists_of_numbers(self, client, expected, fields):
+        """Each reads data[*].embedding."""
+        answer = client.post("/v1/embeddings", json=fields, headers={"Authorization": "Bearer x"})
+        rows = [each["embedding"] for each in answer.json()["data"]]
+        np.testing.assert_allclose(rows, expected, atol=1e-6)
+
+    def test_typesense_looks_for_the_model_first(self, client, expected):
+        """OpenAIEmbedder::is_model_valid: a list of models, then the vector of one word."""
+        models = [each["id"] for each in client.get("/v1/models").json()["data"]]
+        assert "gem-index" in models
+        body = {"input": "typesense", "model": "gem-index"}
+        assert len(client.post("//v1/embeddings", json=body).json()["data"][0]["embedding"]) == 256
+        wrong = client.post("/v1/embeddings", json=body | {"model": "nope"})
+        assert wrong.json()["error"]["message"].startswith("no model is named 'nope'")
+
+    def test_vespa_reads_base64(self, client, expected):
+        """OpenAIEmbedder.EmbeddingRequest and toTensors: sorted by index, little-endian float32."""
+        body = {
+            "input": TEXTS,
+            "model": "gem-index",
+            "dimensions": 256,
+            "encoding_format": "base64",
+        }
         answer = client.post("/v1/embeddings", json=body).json()
-        np.testing.assert_allclose(answer["data"][1]["embedding"], expected[1], atol=1e-6)
+        rows = sorted(answer["data"], key=lambda each: each["index"])
+        found = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in rows]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert answer["usage"]["total_tokens"] == 6
+
+    @pytest.mark.parametrize("options", [{}, {"options": {"num_ctx": 2048}, "keep_alive": "5m"}])
+    def test_pgai_embeds_one_text_by_ollama(self, client, expected, options):
+        """ai.ollama_embed: client.embeddings of a text."""
+        for text, vector in zip(TEXTS, expected, strict=True):
+            body = {"model": "gem-index", "prompt": text, **options}
+            answer = client.post("/api/embeddings", json=body).json()
+            np.testing.assert_allclose(answer["embedding"], vector, atol=1e-6)
+
+    @pytest.mark.parametrize("options", [{}, {"truncate": True, "keep_alive": "5m"}])
+    def test_chroma_lancedb_and_pgais_vectorizer_embed_several_by_ollama(
+        self, client, expected, options
+    ):
+        """Their functions for Ollama and ai.embedding_ollama: client.embed of all texts."""
+        body = {"model": "gem-index", "input": TEXTS, **options}
+        answer = client.post("/api/embed", json=body).json()
+        np.testing.assert_allclose(answer["embeddings"], expected, atol=1e-6)
+
+    def test_chromas_server_of_hugging_face(self, client, expected):
+        """HuggingFaceEmbeddingServer posts to the URL that it is given."""
+        answer = client.post("/embed", json={"inputs": TEXTS}).json()
+        np.testing.assert_allclose(answer, expected, atol=1e-6)
 
 
 @pytest.fixture

@@ -378,3 +378,18 @@ def test_a_server_without_its_home_is_not_ready(client, home):
     answer = client.get("/health/ready")
     assert answer.status_code == 503
     assert answer.json() == {"status": "the home was removed or replaced"}
+
+
+def test_a_collection_is_described(client):
+    client.post("/collections", json={"name": "described"})
+    body = {"description": "Questions about visas"}
+    answer = client.put("/collections/described/description", json=body)
+    assert answer.status_code == 200
+    assert answer.json()["description"] == "Questions about visas"
+    assert client.get("/collections/described").json()["description"] == "Questions about visas"
+    wrong = client.put("/collections/described/description", json={"description": "x" * 1001})
+    assert wrong.status_code == 400
+    told = "the description has 1001 characters; expected at most 1000"
+    assert wrong.json()["error"]["message"] == told
+    missing = client.put("/collections/nope/description", json=body)
+    assert missing.status_code == 404

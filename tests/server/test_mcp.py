@@ -45,6 +45,7 @@ def stored(tmp_path_factory):
     home.build("manual", [Document(id="phone", text=MANUAL)], chunking=Chunking(chunk=40))
     home.build("secret", [Document(id="s", text="the battery of the secret phone")])
     home.create_collection("notes")
+    home.collection("faq").set_description("Questions of travellers")
     return home
 
 
@@ -123,6 +124,15 @@ class TestTools:
         }
         assert names.keys() == {"faq", "manual", "notes", "secret"}
         assert (names["faq"], names["manual"]) == (5, 1)
+
+    def test_collections_are_listed_with_the_fields_of_their_metadata(self, local):
+        found = {each["name"]: each for each in local.answer("list_collections")["collections"]}
+        fields = {each["name"]: each for each in found["faq"]["fields"]}
+        assert fields["tags"] == {"name": "tags", "kinds": ["list"], "values": [["a", "b"]]}
+        assert fields["big"]["kinds"] == ["number"]
+        assert found["manual"]["fields"] == []
+        assert found["faq"]["description"] == "Questions of travellers"
+        assert found["manual"]["description"] == ""
 
     def test_an_answer_is_also_text(self, either):
         found = either.call("read", collection="faq", ids=["visa"])

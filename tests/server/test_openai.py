@@ -87,12 +87,28 @@ class TestModels:
         home.models.fit("mine", ["renew a passport", "open a bank account"])
         home.create_collection("faq")
         models = {each["id"]: each for each in client.get("/v1/models").json()["data"]}
-        assert set(models) == {"gem-index", "mine", "collection:faq"}
+        assert set(models) == {"gem-index", "gem-index-embeddings", "mine", "collection:faq"}
         assert models["mine"]["fingerprint"] == home.models.open("mine").fingerprint
-        assert models["collection:faq"]["dimension"] is None
+        assert {model["dimension"] for model in models.values()} == {256}
         alone = client.get("/v1/models/collection:faq").json()
         assert alone["dimension"] == 256
         assert alone["fingerprint"] == home.collection("faq").encoder.fingerprint
+
+    def test_a_name_with_embed_is_the_default_model_or_the_model_that_has_it(self, client, home):
+        """n8n shows only names that contain "embed"."""
+        asked = {"input": "a bank", "model": "gem-index-embeddings"}
+
+        def answered():
+            row = client.post("/v1/embeddings", json=asked).json()["data"][0]
+            return np.array(row["embedding"], np.float32).tolist()
+
+        assert answered() == open_provider(home=home).encoder.encode(["a bank"])[0].tolist()
+        home.models.fit("gem-index-embeddings", ["renew a passport", "open a bank account"])
+        client.app.state.context.models._named.clear()
+        expected = home.models.open("gem-index-embeddings").encode(["a bank"])[0]
+        assert answered() == expected.tolist()
+        names = [each["id"] for each in client.get("/v1/models").json()["data"]]
+        assert names == ["gem-index", "gem-index-embeddings"]
 
     def test_a_model_is_asked_by_name_or_fingerprint(self, client, home):
         home.models.fit("mine", ["renew a passport", "open a bank account", "a river bank"])

@@ -37,6 +37,7 @@ OPERATIONS = [
     "POST /collections/{name}/duplicates",
     "POST /collections/{name}/refit",
     "POST /collections/{name}/push",
+    "PUT /collections/{name}/description",
     "PUT /collections/{name}/documents",
     "GET /collections/{name}/documents",
     "POST /collections/{name}/documents/stream",

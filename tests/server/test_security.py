@@ -90,6 +90,7 @@ ROUTES = [
     ("GET", "/collections/faq/map", None, "read"),
     ("GET", "/collections/faq/map/colours?field=lang", None, "read"),
     ("POST", "/collections", {"name": "new"}, "admin"),
+    ("PUT", "/collections/faq/description", {"description": "a"}, "admin"),
     ("POST", "/collections/faq/refit", None, "admin"),
     ("POST", "/collections/faq/push", {"target": "x"}, "admin"),
     ("DELETE", "/collections/faq", None, "admin"),

@@ -55,6 +55,23 @@ class TestInvariance:
         assert together.tobytes() == np.ascontiguousarray(backwards).tobytes()
         assert together.tobytes() == threaded.encode(texts).tobytes()
 
+    def test_few_distinct_words_are_looked_up_at_once(self, fitted, monkeypatch):
+        """Each needs a vector in memory; one text is not divided."""
+        texts = [f"new{i} other{i} river bank" for i in range(100)]
+        long = " ".join(f"word{i}" for i in range(50))
+        expected = fitted.encode([*texts, long])
+        counts, weigh = [], GemEncoder._weigh
+
+        def counted(self, batch):
+            counts.append(len(batch.words))
+            return weigh(self, batch)
+
+        monkeypatch.setattr("gem_index.gem.encoder._MOST_WORDS", 20)
+        monkeypatch.setattr(GemEncoder, "_weigh", counted)
+        assert fitted.encode([*texts, long]).tobytes() == expected.tobytes()
+        assert max(counts[:-1]) <= 20
+        assert counts[-1] == 50
+
     def test_bytes_do_not_depend_on_the_block_size(self, fitted, monkeypatch):
         texts = random_texts(100)
         whole = fitted.encode(texts)

@@ -506,7 +506,7 @@ def test_an_interrupt_that_leaves_a_transaction_open_does_not_wait_for_itself(
     monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "1")
     home, left = Home(tmp_path / "home"), []
 
-    def interrupted(access, *_):
+    def interrupted(access, *_, **__):
         left.append(access.workspace.database.writing())
         left[0].__enter__()
         raise KeyboardInterrupt

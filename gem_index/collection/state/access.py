@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -176,7 +175,6 @@ class CollectionAccess:
             record = rows.record
             since_fit = rows.documents.count(record.fitted_seq)
         configs = [GemConfig.from_json(part.config) for part in model.encoders]
-        files = json.loads(snapshot.files) if snapshot else {}
         return CollectionStatus(
             name=self.name,
             documents=counts.documents,
@@ -192,7 +190,9 @@ class CollectionAccess:
                 snapshot.last_seq if snapshot else 0,
                 counts.tail,
             ),
-            bytes=sum(entry["bytes"] for entry in files.values()),
+            bytes=snapshot.bytes if snapshot else 0,
             language=record.analyzer.language,
             analyzer=record.analyzer.version,
+            dimension=model.dimension,
+            description=record.description,
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.metadata_fields import MetadataField, metadata_fields
 from gem_index.documents import Document, check_ids
 from gem_index.store.database import FORK_GATE
 from gem_index.store.records import StoredDocument
@@ -86,6 +87,18 @@ class StoredDocuments:
                 return rows.counts().documents
             return len(rows.documents.accepted(where))
 
+    def metadata_fields(self) -> list[MetadataField]:
+        """Return the fields of the metadata in a sample of 200 documents, the most frequent first, at most 100.
+
+        Returns
+        -------
+        list of MetadataField
+            The name of each as filters have it (``outer.inner`` for a field of an object), the kinds of its values, and the
+            most frequent short values.
+        """
+        with self.access.reading() as rows:
+            return metadata_fields(rows.documents)
+
     @property
     def reading(self) -> dict[str, Any]:
         """The arguments other than the defaults of the DocumentReader that read the collection's files."""
@@ -98,6 +111,12 @@ class StoredDocuments:
         """How texts are cut into pieces when they are long."""
         with self.access.reading() as rows:
             return rows.record.chunking
+
+    @property
+    def description(self) -> str:
+        """The description of the documents, as :meth:`Collection.set_description` stored it; empty by default."""
+        with self.access.reading() as rows:
+            return rows.record.description
 
     @property
     def language(self) -> str:

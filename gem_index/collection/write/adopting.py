@@ -138,7 +138,7 @@ def _store(
             shards.result()  # before the documents are committed
 
         try:
-            report = upsert(access, Intake([all_documents()], "refuse"), plan.report)
+            report = upsert(access, Intake([all_documents()], "refuse"), plan.report, index=False)
         except BaseException:
             plan.stop.set()
             raise

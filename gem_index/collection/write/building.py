@@ -98,7 +98,7 @@ def build_new(
     """
     access = create(workspace, name, specs, choice)
     try:
-        report = upsert(access, intake, progress)
+        report = upsert(access, intake, progress, index=False)  # nobody searches it yet
         if not report.documents:
             intake.check_any()
     except BaseException as error:

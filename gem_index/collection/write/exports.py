@@ -49,6 +49,7 @@ class Export:
     reading: str = "{}"
     chunking: str = "{}"
     analysis: str = "{}"
+    description: str = ""
 
 
 def write_export(
@@ -73,6 +74,7 @@ def write_export(
         "reading": json.loads(record.reading),
         "cutting": json.loads(record.cutting),
         "analysis": json.loads(record.analysis),
+        "description": record.description,
         "fingerprint": encoder.fingerprint,
         "model": model_fields(model),
     }

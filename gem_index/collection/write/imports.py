@@ -41,7 +41,9 @@ from gem_index.vectors.specification import VectorSpec
 
 __all__ = ["import_documents", "model_of", "read_export"]
 
-_LONGEST = dict.fromkeys((*TEXTS, "collection", "index"), 1000) | dict.fromkeys(BINARY, 1 << 27)
+_LONGEST = dict.fromkeys((*TEXTS, "collection", "index", "description"), 1000) | dict.fromkeys(
+    BINARY, 1 << 27
+)
 
 
 _LONGEST_LINE = 1 << 28
@@ -118,6 +120,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         reading = _reading(head.get("reading", {}))
         chunking = _chunking(head.get("cutting", {}))
         analysis = _analysis(head.get("analysis", {}))
+        description = _field({"description": "", **head}, "description", str)
     except (ValueError, ConfigError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
@@ -132,7 +135,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error
 
-    return Export(name, kind, model, documents, reading, chunking, analysis)
+    return Export(name, kind, model, documents, reading, chunking, analysis, description)
 
 
 def _is_text(value: object) -> bool:
@@ -292,7 +295,13 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
         names = CollectionRepository(connection)
         model_id = ModelRepository(connection).add(export.model)
         record = names.add(
-            name, model_id, export.index_kind, export.reading, export.chunking, export.analysis
+            name,
+            model_id,
+            export.index_kind,
+            export.reading,
+            export.chunking,
+            export.analysis,
+            export.description,
         )
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added

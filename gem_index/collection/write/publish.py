@@ -23,10 +23,10 @@ from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot import FileTable, Snapshot
 from gem_index.index.snapshot_writing import Blocks, NewSnapshot, join_snapshots, write_snapshot
 from gem_index.progress import Progress
-from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.names import ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
 
-__all__ = ["publish"]
+__all__ = ["publish", "publish_in"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -119,23 +119,48 @@ def publish(
     shards : sequence of Path
         Snapshots from other machines, of all documents in their order.
     """
-    started = time.monotonic()
     with access.reading() as rows:
         plan = _plan(access, rows, encoder, progress, reuse, unfinished, shards)
-        kind, files = _write(plan)
-    snapshot = SnapshotRecord(
-        collection_id=access.id,
-        directory=plan.directory.name,
-        kind=kind.name,
-        last_seq=plan.texts.last_seq,
-        vectors=len(plan.texts),
-        model_fingerprint=plan.new.fingerprint,
-        files=json.dumps(files, sort_keys=True),
-        seconds=time.monotonic() - started,
-    )
-    _switch(access, plan.record, snapshot, model)
+        snapshot = _write(access, plan)
+    with access.writing_rows() as rows:
+        if model is not None:
+            models = ModelRepository(rows.connection)
+            model_id = models.add(model)
+            rows.names.use_model(access.id, model_id, snapshot.last_seq, snapshot.vectors)
+            models.remove(plan.record.model_id)
+        _use(rows, plan, snapshot)
     shutil.rmtree(access.folder / "unfinished", ignore_errors=True)
     access.workspace.sweep()  # removes the old snapshot; a reader that has mapped it can go on
+
+
+def publish_in(
+    access: CollectionAccess,
+    rows: CollectionRows,
+    encoder: Encoder,
+    progress: Progress | None = None,
+) -> None:
+    """Encode the new texts of a transaction into a new snapshot, which readers see when the transaction is committed.
+
+    If the transaction is rolled back, no row names the files, and the next sweep removes them.
+
+    Parameters
+    ----------
+    access : CollectionAccess
+        The caller holds the write lock of its home.
+    rows : CollectionRows
+        In the transaction that has written the texts.
+    encoder : Encoder
+        That of the collection's model.
+    progress : callable, optional
+    """
+    plan = _plan(access, rows, encoder, progress, True, None, ())
+    _use(rows, plan, _write(access, plan))
+
+
+def _use(rows: CollectionRows, plan: _Plan, snapshot: SnapshotRecord) -> None:
+    """Switch the collection to new files."""
+    rows.names.use_snapshot(snapshot)
+    rows.documents.forget_tombstones(plan.record.last_change)
 
 
 def _plan(
@@ -178,15 +203,27 @@ def _reusable(
     return None if damage else (directory, files)
 
 
-def _write(plan: _Plan) -> tuple[IndexKind, FileTable]:
-    """Write the files; return the kind of their index and their hashes."""
+def _write(access: CollectionAccess, plan: _Plan) -> SnapshotRecord:
+    """Write the files; return the row that names them."""
+    started = time.monotonic()
+    kind = plan.new.kind
     try:
-        return plan.new.kind, _write_as(plan, plan.new)
+        files = _write_as(plan, plan.new)
     except ConfigError as error:
         # an index that is trained needs more documents than a small collection has
         _LOG.warning("%s; using a flat index until then", error)
-        flat = resolve_kind("flat", 0, plan.new.dimension)
-        return flat, _write_as(plan, replace(plan.new, kind=flat, checkpoint=None))
+        kind = resolve_kind("flat", 0, plan.new.dimension)
+        files = _write_as(plan, replace(plan.new, kind=kind, checkpoint=None))
+    return SnapshotRecord(
+        collection_id=access.id,
+        directory=plan.directory.name,
+        kind=kind.name,
+        last_seq=plan.texts.last_seq,
+        vectors=len(plan.texts),
+        model_fingerprint=plan.new.fingerprint,
+        files=json.dumps(files, sort_keys=True),
+        seconds=time.monotonic() - started,
+    )
 
 
 def _write_as(plan: _Plan, new: NewSnapshot) -> FileTable:
@@ -195,20 +232,3 @@ def _write_as(plan: _Plan, new: NewSnapshot) -> FileTable:
     folder, files = plan.old or (None, None)
     old = None if folder is None else (folder, plan.texts.seqs)
     return write_snapshot(plan.directory, new, old, files)
-
-
-def _switch(
-    access: CollectionAccess,
-    planned: CollectionRecord,
-    snapshot: SnapshotRecord,
-    model: ModelRecord | None,
-) -> None:
-    """Commit the rows that name the new files, and the new model with them."""
-    with access.workspace.database.writing() as connection:
-        names, models = CollectionRepository(connection), ModelRepository(connection)
-        if model is not None:
-            model_id = models.add(model)
-            names.use_model(access.id, model_id, snapshot.last_seq, snapshot.vectors)
-            models.remove(planned.model_id)
-        names.use_snapshot(snapshot)
-        access.rows(connection).documents.forget_tombstones(planned.last_change)

@@ -8,13 +8,15 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sqlalchemy import Connection
+
 from gem_index.collection.results import DeleteReport, UpsertReport
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.models import open_unfitted, record_of
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.intake import Intake, take_in
-from gem_index.collection.write.publish import publish
+from gem_index.collection.write.publish import publish, publish_in
 from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
 from gem_index.errors import GemIndexError, InputError
@@ -22,24 +24,38 @@ from gem_index.progress import Progress
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, DetectedLanguage, detect_language
 
-__all__ = ["compact", "delete", "detect_analyzer", "refit", "shorten_tail", "upsert"]
+__all__ = ["compact", "delete", "detect_analyzer", "refit", "upsert"]
 
 _LOG = logging.getLogger(__name__)
 
+# The tail is long, and a snapshot is worth its time, with more documents
 _TAIL_LIMIT = 5000
-_TAIL_SHARE = 0.05
+_TAIL_SHARE = 0.05  # of the collection,
+# or more characters, which the next reader would have to encode:
+_TAIL_CHARACTERS = 100_000
+_TAIL_BYTE_SHARE = 0.002  # per byte of the snapshot, most of which is copied
 
 
 def upsert(
-    access: CollectionAccess, intake: Intake, progress: Progress | None = None
+    access: CollectionAccess,
+    intake: Intake,
+    progress: Progress | None = None,
+    *,
+    index: bool = True,
 ) -> UpsertReport:
-    """Store documents in one transaction, without updating the index; see :meth:`gem_index.Collection.upsert`."""
+    """Store documents in one transaction; see :meth:`gem_index.Collection.upsert`.
+
+    The caller holds the write lock of the home. If the tail becomes long, the transaction also switches to a new snapshot,
+    so that no reader has to encode it; without ``index`` it does not.
+    """
     started = time.monotonic()
     with access.writing() as rows:
         writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         detected = detect_analyzer(rows)
+        if index:
+            _shorten_tail(access, rows.connection, progress)
         # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
@@ -88,13 +104,12 @@ def delete(
             f"found {found}; expected ids or a filter with a condition: it says which documents to delete"
         )
     wanted = check_ids(ids or ())
-    with access.workspace.write_lock():
-        with access.writing() as rows:
-            if where is not None:
-                wanted = rows.documents.ids_of(rows.documents.accepted(where))
-            deleted = len(set(rows.documents.seqs_of(wanted).values()))
-            missing = rows.documents.delete(wanted)
-        shorten_tail(access)
+    with access.writing() as rows:
+        if where is not None:
+            wanted = rows.documents.ids_of(rows.documents.accepted(where))
+        deleted = len(set(rows.documents.seqs_of(wanted).values()))
+        missing = rows.documents.delete(wanted)
+        _shorten_tail(access, rows.connection)
     return DeleteReport(deleted, tuple(missing))
 
 
@@ -127,15 +142,23 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
         publish(access, access.encoder(), progress=progress, reuse=False)
 
 
-def shorten_tail(access: CollectionAccess, progress: Progress | None = None) -> None:
-    """Write a new snapshot if the tail is long."""
+def _shorten_tail(
+    access: CollectionAccess, connection: Connection, progress: Progress | None = None
+) -> None:
+    """Write a new snapshot in a transaction if the tail that it leaves is long."""
     try:
-        with access.reading() as rows:
-            counts = rows.counts()
-            if counts.tail + counts.dead <= max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
-                return
-            encoder = access.encoder(rows)
-        publish(access, encoder, progress=progress)
+        rows = access.rows(connection)  # as they are now
+        if _has_long_tail(rows):
+            publish_in(access, rows, access.encoder(rows), progress)
     except (GemIndexError, OSError, MemoryError) as error:
         # the documents are stored, and searches find them: an error would suggest that nothing was stored
         _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)
+
+
+def _has_long_tail(rows: CollectionRows) -> bool:
+    counts = rows.counts()
+    if counts.tail + counts.dead > max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
+        return True
+    snapshot = rows.names.snapshot(rows.record.id)
+    after, size = (0, 0) if snapshot is None else (snapshot.last_seq, snapshot.bytes)
+    return rows.documents.characters(after) > max(_TAIL_CHARACTERS, _TAIL_BYTE_SHARE * size)

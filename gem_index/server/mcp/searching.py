@@ -37,11 +37,23 @@ class ListArguments(Arguments):
     """No arguments."""
 
 
+class FieldOfMetadata(BaseModel):
+    """A field of the metadata."""
+
+    name: str
+    kinds: list[str] = Field(description="The kinds of its values, such as number, text, ISO date.")
+    values: list[Any] = Field(description="Frequent values.")
+
+
 class CollectionSize(BaseModel):
     """A collection."""
 
     name: str
+    description: str = Field(description="What the documents are; empty if nobody has said it.")
     documents: int = Field(description="Number of documents.")
+    fields: list[FieldOfMetadata] = Field(
+        description="The fields of the metadata, for filters, the most frequent first; of a sample of the documents."
+    )
 
 
 class ListAnswer(Answer):
@@ -56,9 +68,23 @@ class ListAnswer(Answer):
 
 
 async def list_collections(shared: SharedCollections, _asked: ListArguments) -> ListAnswer:
-    """Return the names of the collections and their sizes."""
-    sizes = await shared.sizes()
-    rows = [CollectionSize(name=name, documents=size) for name, size in sizes.items()]
+    """Return the names of the collections, their descriptions and sizes, and the fields of their metadata."""
+    rows = []
+    for status in await shared.listed():
+        fields = await shared.ask(status.name, Collection.metadata_fields, long=True)
+        rows.append(
+            CollectionSize(
+                name=status.name,
+                description=status.description,
+                documents=status.documents,
+                fields=[
+                    FieldOfMetadata(
+                        name=each.name, kinds=list(each.kinds), values=list(each.values)
+                    )
+                    for each in fields
+                ],
+            )
+        )
     return ListAnswer(collections=rows)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, PlainSerializer, model_validator
 
 from gem_index.collection import Collection
+from gem_index.collection.results import CollectionStatus
 from gem_index.errors import UnknownNameError
 from gem_index.json_input import parse_json
 from gem_index.server.bodies import StrictBody
@@ -54,10 +55,10 @@ class SharedCollections:
         """Return the result of a function that writes to a collection."""
         return await self.context.change(self._shown(name), work)
 
-    async def sizes(self) -> dict[str, int]:
-        """Return the number of documents of each collection by name."""
+    async def listed(self) -> list[CollectionStatus]:
+        """Return the status of each collection, by name."""
         found = await self.context.read(self.context.home.collections)
-        return {each.name: each.documents for each in found if self._is_shown(each.name)}
+        return [each for each in found if self._is_shown(each.name)]
 
     def _is_shown(self, name: str) -> bool:
         return self._only is None or name in self._only

@@ -1,0 +1,68 @@
+"""The fields of the metadata of a sample of documents: their kinds and some values."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gem_index.store.documents import DocumentRepository
+
+__all__ = ["MetadataField", "metadata_fields"]
+
+_SAMPLED = 200  # documents
+_MOST_FIELDS = 100
+_VALUES = 5
+_LONGEST_VALUE = 100  # characters of its JSON
+
+
+@dataclass(frozen=True)
+class MetadataField:
+    """A field of the metadata, in a sample of the documents.
+
+    ``name`` is that by which filters name the field; ``kinds`` are those of its values, such as ``number``, ``ISO date`` or
+    ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
+    to 1.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    values: tuple[Any, ...]
+    documents: float
+
+
+def metadata_fields(documents: DocumentRepository) -> list[MetadataField]:
+    """Return the fields of a sample of documents; see :meth:`gem_index.Collection.metadata_fields`."""
+    sample = documents.metadata_sample(_SAMPLED)
+    counts: dict[str, Counter[str]] = {}
+    for metadata in sample:
+        for name, value in _fields(json.loads(metadata)):
+            counts.setdefault(name, Counter())[json.dumps(value, ensure_ascii=False)] += 1
+    fields = sorted(counts.items(), key=lambda field: -field[1].total())[:_MOST_FIELDS]
+    return [
+        MetadataField(
+            name,
+            tuple(sorted(documents.judged_kinds(name, sample))),
+            tuple(json.loads(value) for value in _short(values)),
+            values.total() / len(sample),
+        )
+        for name, values in fields
+    ]
+
+
+def _fields(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Iterate over the values of metadata, with the names that filters have for them."""
+    for key, value in metadata.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and not set(key).intersection('."['):
+            yield from _fields(value, f"{name}.")
+        elif not prefix or not set(key).intersection('."['):
+            yield name, value
+
+
+def _short(values: Counter[str]) -> list[str]:
+    """Return the most frequent values whose JSON is short."""
+    short = (value for value, _ in values.most_common() if len(value) <= _LONGEST_VALUE)
+    return [value for value, _ in zip(short, range(_VALUES), strict=False)]

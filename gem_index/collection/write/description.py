@@ -1,0 +1,28 @@
+"""The description of a collection."""
+
+from __future__ import annotations
+
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.errors import InputError
+from gem_index.quoting import quoted
+
+__all__ = ["set_description"]
+
+_LONGEST = 1000  # characters: assistants read the descriptions of all collections
+
+
+def set_description(access: CollectionAccess, description: object) -> None:
+    """Store a description; see :meth:`gem_index.Collection.set_description`."""
+    if not isinstance(description, str):
+        raise InputError(f"the description is {quoted(description)}; expected a string")
+    description = description.strip()
+    if not description.isprintable():
+        raise InputError(
+            f"the description is {quoted(description)}; expected one line without control characters"
+        )
+    if len(description) > _LONGEST:
+        raise InputError(
+            f"the description has {len(description)} characters; expected at most {_LONGEST}"
+        )
+    with access.writing() as rows:
+        rows.names.use_description(access.id, description)
