@@ -67,6 +67,7 @@ ROUTES = [
     ("POST", "/v1/rerank", {"query": "a", "documents": ["b"]}, "read"),
     ("POST", "/v2/rerank", {"query": "a", "documents": ["b"]}, "read"),
     ("POST", "/embed", {"inputs": "a"}, "read"),
+    ("POST", "/embed_sparse", {"inputs": "a"}, "read"),
     ("POST", "/", {"inputs": "a"}, "read"),
     ("POST", "/rerank", {"query": "a", "texts": ["b"]}, "read"),
     ("POST", "/similarity", {"inputs": {"source_sentence": "a", "sentences": ["b"]}}, "read"),

@@ -219,12 +219,12 @@ class _Push:
 
     def _words_due(self) -> bool:
         """Tell whether the live table has outgrown its word statistics."""
-        live = with_retries(self._target.live)
-        if live is None:
+        record = self._notes.live
+        if record is None:
             return False
         with closing(QueryRecords(self._target)) as records:
-            texts = records.texts_of(live.schema.token)
-        return texts is not None and with_retries(live.count) >= _OUTGROWN * max(1, texts)
+            texts = records.texts_of(record.token)
+        return texts is not None and self._notes.rows(record) >= _OUTGROWN * max(1, texts)
 
     def _with_words(self) -> bool:
         """Tell whether the live table has sparse vectors, or would have them after a push."""

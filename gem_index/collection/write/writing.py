@@ -54,11 +54,11 @@ def upsert(
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         detected = detect_analyzer(rows)
-        if index:
-            _shorten_tail(access, rows.connection, progress)
+        failed = _shorten_tail(access, rows.connection, progress) if index else None
         # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
+    _warn(access, failed)
     return UpsertReport(
         collection=access.name,
         added=changed.added,
@@ -109,7 +109,8 @@ def delete(
             wanted = rows.documents.ids_of(rows.documents.accepted(where))
         deleted = len(set(rows.documents.seqs_of(wanted).values()))
         missing = rows.documents.delete(wanted)
-        _shorten_tail(access, rows.connection)
+        failed = _shorten_tail(access, rows.connection)
+    _warn(access, failed)
     return DeleteReport(deleted, tuple(missing))
 
 
@@ -144,15 +145,24 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
 
 def _shorten_tail(
     access: CollectionAccess, connection: Connection, progress: Progress | None = None
-) -> None:
-    """Write a new snapshot in a transaction if the tail that it leaves is long."""
+) -> Exception | None:
+    """Write a new snapshot in a transaction if the tail that it leaves is long; return the error if that fails."""
     try:
         rows = access.rows(connection)  # as they are now
         if _has_long_tail(rows):
             publish_in(access, rows, access.encoder(rows), progress)
     except (GemIndexError, OSError, MemoryError) as error:
-        # the documents are stored, and searches find them: an error would suggest that nothing was stored
-        _LOG.warning("the index of %s was not brought up to date: %s", access.name, error)
+        return error
+    return None
+
+
+def _warn(access: CollectionAccess, failed: Exception | None) -> None:
+    """Tell of an index that could not be written, after the commit.
+
+    The documents are stored, and searches find them: an error would suggest that nothing was stored.
+    """
+    if failed is not None:
+        _LOG.warning("the index of %s was not brought up to date: %s", access.name, failed)
 
 
 def _has_long_tail(rows: CollectionRows) -> bool:
