@@ -81,6 +81,7 @@ class TestSerialisation:
             "config": None,
             "home": None,
             "fingerprint": open_provider(model=model).fingerprint,
+            "words": None,
             "class_name": "GemEmbedding",
         }
         assert GemEmbedding.from_dict(found).to_dict() == found

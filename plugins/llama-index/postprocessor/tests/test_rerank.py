@@ -152,6 +152,8 @@ class TestSerialisation:
             "config": None,
             "home": None,
             "fingerprint": open_provider(model=model).fingerprint,
+            "words": None,
+            "mode": "dense",
             "top_n": 7,
             "class_name": "GemRerank",
         }
