@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -196,6 +197,22 @@ def test_a_push_tells_when_a_table_has_outgrown_its_word_statistics(
     assert faq.push(url).words_due
     assert faq.push(url, dry_run=True).words_due
     assert not faq.push(url, full=True).words_due
+
+
+def test_a_record_without_the_number_of_texts_is_written_again(
+    faq: Collection, tmp_path: Path
+) -> None:
+    """Versions before it did not note the number."""
+    url = f"parquet://{tmp_path}/table"
+    faq.push(url)
+    records = open_target(f"parquet://{tmp_path}/table/query").live()
+    assert records is not None
+    [first] = [each for each in records.documents() if each.id.endswith(" 0")]
+    metadata = {key: value for key, value in first.metadata.items() if key != "texts"}
+    records.upsert([replace(first, metadata=metadata)])
+    assert not faq.push(url).words_due
+    faq.upsert(texts(600))
+    assert faq.push(url).words_due
 
 
 def test_a_missing_record_is_written_by_the_next_push(

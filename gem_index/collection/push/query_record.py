@@ -103,11 +103,15 @@ class QueryRecords:
         self._target.close()
 
     def texts_of(self, token: str) -> int | None:
-        """Return the number of texts in the word statistics of a table; None if there is no complete record of it."""
+        """Return the number of texts in the word statistics of a table.
+
+        None if there is no complete record of it, or one of a version that did not note the number.
+        """
         table = self._table()
         first = _row(token, 0)
         found = {} if table is None else with_retries(table.metadata_of, [first])
-        return int(found[first]["texts"]) if first in found else None
+        texts = found.get(first, {}).get("texts")
+        return None if texts is None else int(texts)
 
     def read(self, token: str) -> QueryRecord:
         """Return the record of a table.
