@@ -15,7 +15,7 @@ from gem_index.targets.protocol import TargetTable
 
 __all__ = ["Condition", "NarrowingTable", "conditions_of"]
 
-_MOST_VALUES = 1000
+_MOST_VALUES, _FEW_VALUES = 1000, 20
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 
@@ -36,6 +36,11 @@ class Condition:
     values: tuple[str | float, ...] = ()
     least: float | None = None
     most: float | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it has at most 20 values: for engines whose time grows with their number."""
+        return len(self.values) <= _FEW_VALUES
 
     @property
     def is_plain(self) -> bool:

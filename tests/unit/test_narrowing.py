@@ -58,3 +58,8 @@ def test_strings_that_need_escapes_are_known(text: str) -> None:
     assert not Condition("a", (text,)).is_plain
     assert not Condition(text, ("a",)).is_plain
     assert Condition("it's", ("五 %", 1, True)).is_plain
+
+
+def test_a_condition_with_few_values_is_short() -> None:
+    assert Condition("a", tuple(range(20))).is_short
+    assert not Condition("a", tuple(range(21))).is_short

@@ -35,6 +35,7 @@ _ODD: list[dict[str, Any]] = [
 _FILTERS: list[dict[str, Any]] = [
     {"lang": "de"},
     {"lang": {"$in": ["de", "五", "nl"]}},
+    {"lang": {"$in": [*(f"x{i}" for i in range(30)), "de"]}},
     {"lang": {"$eq": "de"}, "year": 2024},
     {"lang": {"$ne": "en"}},
     {"lang": {"$like": "d%"}},

@@ -49,9 +49,9 @@ class ChromaTable:
         self.schema = schema
 
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
-        """Return the same table, whose ``query`` finds only rows that meet all conditions."""
+        """Return the same table, whose ``query`` finds only rows that meet the conditions with at most 20 values."""
         narrowed = copy(self)
-        met = [_met(each) for each in conditions if is_supported(each.field, 0)]
+        met = [_met(each) for each in conditions if each.is_short and is_supported(each.field, 0)]
         narrowed._where = _joined("$and", met) if met else None
         return narrowed
 

@@ -85,7 +85,8 @@ class LanceDbTable:
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
         """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
 
-        Conditions are left out that a JSON path cannot hold: fractions, and strings that would have to be escaped.
+        Conditions are left out that a JSON path cannot hold: fractions, strings that would have to be escaped,
+        and more than 20 values, for which a path each is slow.
         """
         narrowed = copy(self)
         narrowed._filter = " AND ".join(filter(None, map(_met, conditions)))
@@ -262,7 +263,7 @@ def _met(condition: Condition) -> str:
 
     LanceDB's JSON paths hold whole numbers only, so that bounds are widened; empty if a value cannot be written.
     """
-    if not condition.is_plain:
+    if not (condition.is_plain and condition.is_short):
         return ""
     path = f'$."{condition.field}"'
     if condition.least is not None:

@@ -78,10 +78,13 @@ class MilvusTable:
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
         """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
 
-        Conditions are left out whose strings would have to be escaped in Milvus' expressions.
+        Conditions are left out whose strings would have to be escaped in Milvus' expressions, and those with more than
+        20 values, which milvus-lite compares one by one.
         """
         narrowed = copy(self)
-        narrowed._filter = " and ".join(_met(each) for each in conditions if each.is_plain)
+        narrowed._filter = " and ".join(
+            _met(each) for each in conditions if each.is_plain and each.is_short
+        )
         return narrowed
 
     def create(self) -> None:

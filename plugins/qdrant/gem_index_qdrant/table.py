@@ -56,11 +56,14 @@ class QdrantTable:
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
         """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
 
-        Conditions on fields are left out whose names Qdrant would have to be given in quotes.
+        Conditions on fields are left out whose names Qdrant would have to be given in quotes, and those with more than 20
+        values, each of which is a range if it is a number.
         """
         narrowed = copy(self)
         met: list[models.Condition] = [
-            _met(each) for each in conditions if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", each.field)
+            _met(each)
+            for each in conditions
+            if each.is_short and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", each.field)
         ]
         narrowed._filter = models.Filter(must=met) if met else None
         return narrowed
