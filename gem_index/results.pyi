@@ -18,6 +18,8 @@ from .collection.results import PushReport as PushReport
 from .collection.results import SearchResult as SearchResult
 from .collection.results import SearchResults as SearchResults
 from .collection.results import UpsertReport as UpsertReport
+from .collection.state.calibration import Calibration as Calibration
+from .collection.state.calibration import ModeCalibration as ModeCalibration
 from .collection.state.metadata_fields import MetadataField as MetadataField
 from .gem.combined import CombinedExplanation as CombinedExplanation
 from .gem.combined import WeighedExplanation as WeighedExplanation

@@ -15,6 +15,7 @@ from gem_index_cli.option_groups import takes
 from gem_index_cli.output import (
     print_json,
     say,
+    tell_void_calibration,
 )
 from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.pieces import PieceOptions
@@ -178,6 +179,7 @@ def _print_built(home: Home, collection: str, as_json: bool) -> None:
         unit = "pieces" if status.fitted > status.documents else "texts"  # of long texts
         say(f"Model fitted on {status.fitted} {unit} with {status.vectors}.")
         say(f'Search it: gem-index search {collection} "your question"')
+        tell_void_calibration(status)
 
 
 @takes(options=InputOptions, folders=FolderOptions, queries=QueryOptions, pieces=PieceOptions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,13 +15,10 @@ from gem_index_cli.output import (
     print_json_lines,
     print_table,
     say,
+    tell_void_calibration,
 )
 from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["register"]
 
@@ -87,6 +84,8 @@ def _print_status(found: list[Any], as_json: bool) -> None:
             for s in found
         ),
     )
+    for s in found:
+        tell_void_calibration(s)
 
 
 def describe(

@@ -21,6 +21,7 @@ _NEED_A_HOME = {
     *(
         "add",
         "backup",
+        "calibrate",
         "compact",
         "count",
         "delete",

@@ -36,8 +36,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index search faq "renew a visa" --collapse',
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
         'gem-index search manuals "how do I renew a visa?" --pieces',
+        'gem-index search faq "renew a visa" --min-score auto',
         "gem-index search faq --queries questions.txt -k 3 -o results.jsonl",
     ),
+    "calibrate": ("gem-index calibrate faq", "gem-index calibrate faq expected.csv"),
     "delete": (
         "gem-index delete faq 17 42",
         'gem-index delete faq --where \'{"year": {"$lt": 2015}}\'',

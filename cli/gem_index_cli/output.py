@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gem_index import Document
     from gem_index.evaluate.tables import Evaluation
     from gem_index.gem.combined import CombinedExplanation
-    from gem_index.results import Explanation, MatchedWord, MatchExplanation
+    from gem_index.results import CollectionStatus, Explanation, MatchedWord, MatchExplanation
 
 __all__ = [
     "json_line",
@@ -30,6 +30,7 @@ __all__ = [
     "print_results",
     "print_table",
     "say",
+    "tell_void_calibration",
     "visible",
 ]
 
@@ -72,6 +73,15 @@ def visible(text: str) -> str:
 def say(line: str = "") -> None:
     """Print a line of plain text."""
     sys.stdout.write(line + "\n")
+
+
+def tell_void_calibration(status: CollectionStatus) -> None:
+    """Print a note if the calibration of a collection belongs to another model."""
+    if status.calibration == "void":
+        say(
+            f"The calibration of {status.name} is void, because the model, the chunking or the language changed. Run: "
+            f"gem-index calibrate {status.name}"
+        )
 
 
 def print_table(
@@ -162,8 +172,8 @@ def print_results(
 ) -> None:
     """Print found or re-ranked documents: place (from ``first``), score, id and the beginning of the text.
 
-    An id is never broken; a long id has its own line. The given fields of the metadata are below. ``meaning`` is the factor
-    of the cosine in the score; None if the score is not a sum of a cosine and something else.
+    An id is never broken; a long id has its own line. Weak results are marked. The given fields of the metadata are below.
+    ``meaning`` is the factor of the cosine in the score; None if the score is not a sum of a cosine and something else.
     """
     import shutil
 
@@ -177,8 +187,13 @@ def print_results(
     width = shutil.get_terminal_size().columns
     ids = [visible(str(result.id or "")) for result in results]
     column = max((cell_len(name) for name in ids if cell_len(name) <= _LONGEST_ID), default=0)
+    weak = [bool(getattr(result, "weak", None)) for result in results]
+    if all(weak):
+        say("All results are weak: perhaps no document answers this.")
     for place, (name, result) in enumerate(zip(ids, results, strict=True), first):
         begin = f"{place:>3}  {result.score:6.3f}  "
+        if any(weak):
+            begin += "weak  " if weak[place - first] else " " * 6
         if cell_len(name) > _LONGEST_ID:
             say(begin + name)
             begin = " " * len(begin)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gem_index.errors import ConfigError, InputError
+from gem_index.quoting import quoted
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
@@ -68,10 +69,11 @@ def search(
         ),
     ] = "hybrid",
     min_score: Annotated[
-        float | None,
+        str | None,
         typer.Option(
+            metavar="NUMBER",
             help="Return only results with at least this score: (cosine + 2.25 match) / 3.25 in hybrid mode, the cosine in "
-            "dense, BM25 in lexical."
+            "dense, BM25 in lexical; auto: the score that calibrate stored.",
         ),
     ] = None,
     fusion: Annotated[
@@ -165,7 +167,7 @@ def search(
         "k": k,
         "where": parsed_filter(where),
         "mode": mode,
-        "min_score": min_score,
+        "min_score": _least_score(min_score),
         "fusion": fusion,
         "rerank": rerank,
         "why": why,
@@ -199,6 +201,18 @@ def search(
     print_json_lines(rows) if as_json_lines else print_json(rows)
 
 
+def _least_score(given: str | None) -> float | str | None:
+    """Return the value of --min-score."""
+    if given is None or given == "auto":
+        return given
+    try:
+        return float(given)
+    except ValueError as error:
+        raise ConfigError(
+            f"found --min-score {quoted(given)}; expected a number, or auto"
+        ) from error
+
+
 def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a search of a vector database; ConfigError for one that only a collection has."""
     unchanged = {
@@ -208,6 +222,10 @@ def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
         "exact": False,
         "offset": 0,
     }
+    if wanted["min_score"] == "auto":
+        raise ConfigError(
+            "found --min-score auto for a vector database; expected a collection of this home, or a number"
+        )
     for name, value in unchanged.items():
         if wanted[name] != value:
             raise ConfigError(

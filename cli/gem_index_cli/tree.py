@@ -26,6 +26,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "import",
     ),
     "search": ("search",),
+    "calibrating": ("calibrate",),
     "documents": ("show", "list", "count", "delete", "similar", "neighbours"),
     "corpus": ("duplicates", "topics"),
     "vectors": ("vectors",),

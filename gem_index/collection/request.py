@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -64,9 +64,9 @@ class SearchOptions(TypedDict, total=False):
     mode : str, optional
         ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over terms; ``hybrid``: by both. Default: ``hybrid``
         for a text, ``dense`` for a vector.
-    min_score : float, optional
+    min_score : float or "auto", optional
         Only documents with at least this score, on the scale of the mode; see
-        :class:`~gem_index.results.SearchResult`.
+        :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate` stored.
     fusion : str
         How ``hybrid`` combines the two: ``weighted``, the default, by (cosine + 2.25 match) / 3.25, or ``rrf``, by their
         ranks; see :mod:`gem_index.index.fusion`.
@@ -98,7 +98,7 @@ class SearchOptions(TypedDict, total=False):
     """
 
     mode: str | None
-    min_score: float | None
+    min_score: float | Literal["auto"] | None
     fusion: str
     fingerprint: str | None
     rerank: bool
@@ -124,7 +124,7 @@ class SearchRequest:
     k: int | None = 10
     where: Mapping[str, Any] | None = None
     mode: str | None = None
-    min_score: float | None = None
+    min_score: float | Literal["auto"] | None = None
     fusion: str = "weighted"
     fingerprint: str | None = None
     collapse: bool | float = False
@@ -146,12 +146,19 @@ class SearchRequest:
             object.__setattr__(self, "k", k)
         offset = check_whole_number(self.offset, "offset", 0, error=InputError)
         object.__setattr__(self, "offset", offset)
-        if self.min_score is not None:
-            check_number(self.min_score, "min_score", expected="a finite number", error=InputError)
+        if self.min_score is not None and self.min_score != "auto":
+            check_number(
+                self.min_score, "min_score", expected="a finite number, or auto", error=InputError
+            )
         if self.mode is None:
             object.__setattr__(self, "mode", "hybrid" if isinstance(self.query, str) else "dense")
         check_choice(self.mode, "the mode", MODES, error=InputError)
         check_choice(self.fusion, "the fusion", FUSIONS)
+        if self.by_ranks and self.min_score == "auto":
+            raise InputError(
+                "found the min_score auto with the fusion rrf, whose scores come from ranks; expected a number, or the "
+                "fusion weighted"
+            )
         if self.query is None or isinstance(self.query, Mapping | bytes | bool):
             raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):
@@ -176,6 +183,21 @@ class SearchRequest:
         if not self.offset:
             return self
         return replace(self, k=None if self.k is None else self.k + self.offset, offset=0)
+
+    @property
+    def by_ranks(self) -> bool:
+        """Whether the scores come from ranks, so that they do not tell how well a document matches."""
+        return self.mode == "hybrid" and self.fusion == "rrf"
+
+    def reaching(self, bound: float | None) -> SearchRequest:
+        """Return the request with a number instead of the ``min_score`` ``auto``."""
+        return replace(self, min_score=bound) if self.min_score == "auto" else self
+
+    @property
+    def least_score(self) -> float | None:
+        """The ``min_score`` as a number; ``auto`` has been replaced before (:meth:`reaching`)."""
+        assert self.min_score != "auto"
+        return self.min_score
 
     @property
     def words(self) -> str:

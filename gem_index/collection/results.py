@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from gem_index.collection.piece_rows import piece_fields, piece_id
 from gem_index.gem.matches import MatchExplanation
@@ -72,7 +72,9 @@ class SearchResult:
     ``lexical`` BM25. ``cosine`` and ``bm25`` are None if the mode does not compute them, ``why`` if it was not requested.
     ``similar`` has the ids of the near-duplicates that a collapsed search does not show. ``piece`` is the best piece of a
     document, or the one that a search for pieces found; None for a document without pieces. ``passage`` is the best passage
-    of a re-ranked text; None for a text of at most 20 words.
+    of a re-ranked text; None for a text of at most 20 words. ``weak`` tells whether the score, before re-ranking, is below
+    that of the calibration; None if the collection is not calibrated for the search. See
+    :meth:`gem_index.Collection.calibrate`.
     """
 
     id: str
@@ -85,6 +87,7 @@ class SearchResult:
     similar: tuple[str, ...] = ()
     piece: FoundPiece | None = None
     passage: FoundPassage | None = None
+    weak: bool | None = None
 
     def as_row(self) -> SearchResult:
         """Return the result with the id, text and metadata of its piece, as a push stores them; unchanged without a piece.
@@ -112,7 +115,7 @@ class SearchResult:
         if isinstance(self.text, WeightedText):
             row["weights"] = self.text.weights
         there = {"why": why, "similar": similar}
-        there |= {name: getattr(self, name) is not None for name in ("piece", "passage")}
+        there |= {name: getattr(self, name) is not None for name in ("piece", "passage", "weak")}
         for name in (name for name, shown in there.items() if not shown):
             del row[name]
         return row
@@ -221,6 +224,8 @@ class CollectionStatus:
     of the index files. ``language`` says how texts become terms, ``analyzer`` by which version of the analyzer: a collection
     of version 1 has the English stemmer whatever its language, until it is built again with a language. ``dimension`` is
     that of the vectors. ``description`` says what the documents are; see :meth:`gem_index.Collection.set_description`.
+    ``calibration`` is ``void`` if the model, the chunking or the language has changed since
+    :meth:`gem_index.Collection.calibrate`.
     """
 
     name: str
@@ -237,6 +242,7 @@ class CollectionStatus:
     analyzer: int
     dimension: int
     description: str
+    calibration: Literal["missing", "valid", "void"]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from gem_index.readers.missing_fields import missing_field
 from gem_index.readers.values import json_value
 from gem_index.text.tokens import check_texts
 
-__all__ = ["documents_from"]
+__all__ = ["documents_from", "rows_of"]
 
 _END = object()
 
@@ -59,7 +59,12 @@ def documents_from(
     names = FieldNames(
         id, (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text), metadata
     )
-    return _documents(_items(source), names, cleaning_of(clean))
+    return _documents(rows_of(source), names, cleaning_of(clean))
+
+
+def rows_of(source: Any) -> Iterator[Any]:
+    """Iterate over Python objects, and over the rows of batches and frames among them."""
+    return _flat(_items(source))
 
 
 def _items(source: Any) -> Iterator[Any]:
@@ -99,11 +104,10 @@ def _rows(source: Any) -> Iterator[Any] | None:
 
 
 def _documents(
-    items: Iterable[Any], names: FieldNames, clean: Callable[[str], str]
+    rest: Iterator[Any], names: FieldNames, clean: Callable[[str], str]
 ) -> Iterator[Document]:
     seen: set[str] = set()
     checked = False
-    rest = _flat(items)
     for place, item in enumerate(rest, 1):
         if isinstance(item, Document):
             yield item

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field
@@ -48,7 +48,10 @@ class SearchBody(StrictBody):
     mode: str | None = None
     fusion: str = "weighted"
     where: dict[str, Any] | None = None
-    min_score: float | None = None
+    min_score: float | Literal["auto"] | None = Field(
+        default=None,
+        description="Only results with at least this score. auto: the score that a calibration of the collection stored.",
+    )
     rerank: bool = False
     why: bool = False
     pairs: Annotated[int, Field(ge=0)] | None = Field(

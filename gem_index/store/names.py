@@ -203,6 +203,14 @@ class CollectionRepository:
             .values(description=description)
         )
 
+    def use_calibration(self, collection_id: int, calibration: str) -> None:
+        """Set which scores of the collection are weak."""
+        self._connection.execute(
+            update(collections)
+            .where(collections.c.id == collection_id)
+            .values(calibration=calibration)
+        )
+
     def use_model(
         self, collection_id: int, model_id: int, fitted_seq: int, fitted_documents: int
     ) -> None:

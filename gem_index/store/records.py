@@ -81,7 +81,8 @@ class CollectionRecord:
     The model was fitted on ``fitted_documents`` documents, up to ``fitted_seq``; both are 0 before the first fit. The last
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
     the newest tombstone. ``reading``, ``cutting`` and ``analysis`` are JSON: the arguments for reading files, the chunking,
-    and how texts become terms. ``description`` says what the documents are.
+    and how texts become terms. ``description`` says what the documents are,
+    ``calibration`` is JSON: which scores are weak.
     """
 
     id: int
@@ -95,6 +96,7 @@ class CollectionRecord:
     cutting: str
     analysis: str
     description: str
+    calibration: str
     directory: str | None
     last_seq: int
     last_change: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import regex
 
-__all__ = ["begin_of_last_units", "blank_words", "units"]
+__all__ = ["begin_of_last_units", "blank_words", "unit_spans", "units"]
 
 # a sign of Chinese or Japanese, four letters of Thai and its neighbours, or a word
 _UNIT = regex.compile(
@@ -22,6 +22,11 @@ def units(text: str) -> int:
 def blank_words(text: str) -> int:
     """Return how many words blanks divide a text into."""
     return len(text.split())
+
+
+def unit_spans(text: str) -> list[tuple[int, int]]:
+    """Return the begin and end of each word and sign, in characters."""
+    return [found.span() for found in _UNIT.finditer(text)]
 
 
 def begin_of_last_units(text: str, count: int) -> int:

@@ -23,7 +23,7 @@ def old(tmp_path):
 def test_a_home_of_revision_0001(old):
     root, expected = old
     home = Home(root)
-    assert home.database_revision == "0008"
+    assert home.database_revision == "0009"
     faq = home.collection("faq")
     assert faq.status().fingerprint == expected["fingerprint"]
     home.verify(fix=True)

@@ -267,10 +267,23 @@ class TestSearch:
             alone = client.post(f"{faq}/search", json={"query": query, "k": 3}).json()
             assert answer == alone
 
+    def test_weak_results(self, client, faq, home):
+        failed = client.post(f"{faq}/search", json={"query": "passport", "min_score": "auto"})
+        assert failed.status_code == 400
+        assert "calibrate it in the server's home" in failed.json()["error"]["message"]
+        rows = [(f"{row['text']} {n}", row["id"]) for row in ROWS for n in range(4)]
+        bound = home.collection("faq").calibrate(rows).modes["hybrid"].min_score
+        found = client.post(f"{faq}/search", json={"query": "passport"}).json()["results"]
+        assert [hit["weak"] for hit in found] == [hit["score"] < bound for hit in found]
+        strong = client.post(f"{faq}/search", json={"query": "passport", "min_score": "auto"})
+        assert strong.json()["results"] == [hit for hit in found if not hit["weak"]]
+        assert client.get(faq).json()["calibration"] == "valid"
+
     @pytest.mark.parametrize(
         ("body", "status", "told"),
         [
             ({}, 400, "neither query nor queries"),
+            ({"query": "a", "min_score": "high"}, 422, "min_score"),
             ({"query": "a", "queries": ["b"]}, 400, "query and queries"),
             ({"query": "?!"}, 422, "word"),
             ({"query": "a", "k": 0}, 422, "k"),

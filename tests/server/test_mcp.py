@@ -162,6 +162,20 @@ class TestSearch:
         asked = {"collection": "faq", "query": "renew a visa"}
         assert local.answer("search", **asked) == local.answer("search", **asked, mode="hybrid")
 
+    def test_weak_documents(self, stored, local):
+        built = stored.build("calibrated", FAQ)
+        assert built.documents == len(FAQ)
+        rows = [(f"{row.text} {n}", row.id) for row in FAQ for n in range(4)]
+        bound = stored.collection("calibrated").calibrate(rows).modes["hybrid"].min_score
+        asked = {"collection": "calibrated", "query": "renew a visa"}
+        found = local.answer("search", **asked)["results"]
+        assert [each["weak"] for each in found] == [each["score"] < bound for each in found]
+        assert {each["weak"] for each in found} == {True, False}
+        strong = local.answer("search", **asked, min_score="auto")["results"]
+        assert strong == [each for each in found if not each["weak"]]
+        assert "weak" not in local.answer("search", collection="faq", query="visa")["results"][0]
+        stored.drop("calibrated")
+
     def test_filters(self, either):
         asked = {"collection": "faq", "query": "how do I open an account", "mode": "dense"}
         found = either.answer("search", **asked, where={"year": {"$gte": 2020}})

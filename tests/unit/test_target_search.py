@@ -104,6 +104,15 @@ def test_all_rows_are_read_if_the_best_hold_too_few_that_a_filter_accepts(
             np.testing.assert_allclose([hit.score for hit in found], scores, atol=1e-4)
 
 
+def test_a_target_has_no_calibration(faq: Collection, other: Home, tmp_path: Path) -> None:
+    faq.push(f"parquet://{tmp_path}/table")
+    with (
+        other.target(f"parquet://{tmp_path}/table") as target,
+        pytest.raises(InputError, match="which has no calibration; expected a number"),
+    ):
+        target.search("open a bank", min_score="auto")
+
+
 def test_a_least_score_returns_all_above_it(faq: Collection, other: Home, tmp_path: Path) -> None:
     faq.push(f"parquet://{tmp_path}/table")
     with other.target(f"parquet://{tmp_path}/table") as target:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
@@ -11,6 +12,7 @@ from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, Ma
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.calibration import Calibration, calibration_of
 from gem_index.progress import ProgressOption, reporting
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ __all__ = ["CorpusQuestions"]
 
 
 class CorpusQuestions:
-    """Duplicates, topics, drift and maps of a collection.
+    """Duplicates, topics, drift, maps and calibration of a collection.
 
     Their modules are imported on use, because a process that only searches needs none of them.
 
@@ -179,6 +181,47 @@ class CorpusQuestions:
 
         with reporting(progress, "read") as show:
             return make_map(self.access, show)
+
+    def calibrate(
+        self,
+        queries: str | Path | Iterable[Any] | None = None,
+        progress: ProgressOption = None,
+    ) -> Calibration:
+        """Measure which scores are weak, store them, and return them; every later search tells which results are weak.
+
+        With queries, the score of a mode is the lowest at or above which at most one in ten first results is wrong. Without
+        queries, twelve consecutive words of each of at most 1,000 documents are a query, and the document itself is left
+        out of its results: the score is the one that seven in ten of these best other documents do not reach.
+
+        A new model, chunking or language makes the calibration void; later documents do not.
+
+        Parameters
+        ----------
+        queries : str, Path or iterable, optional
+            Queries with the ids of their right documents: a file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame,
+            mappings with ``query`` and ``expected``, or pairs (query, ids). ``expected`` is one id, a list of ids, or empty
+            if no document is right.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than ten queries or documents with words, or the collection has no such document;
+            RecordError if a record has another form.
+        """
+        from gem_index.collection.corpus.calibrating import calibrate
+        from gem_index.readers.expected import read_expected
+
+        known = None if queries is None else read_expected(queries)
+        with reporting(progress, "search") as show:
+            return calibrate(self.access, known, show)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The result of the last :meth:`calibrate`; None before the first, and if another model made it void."""
+        with self.access.reading() as rows:
+            return calibration_of(rows.record, rows.index_fingerprint())
 
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how much a refit would change the cosines of the documents.

@@ -178,6 +178,10 @@ class SearchedTarget:
             If the database does not answer.
         """
         asked = SearchRequest(query, k, where, mode, min_score, why=why, pieces=pieces)
+        if asked.min_score == "auto":
+            raise InputError(
+                f"found the min_score auto for the target {self._target.url}, which has no calibration; expected a number"
+            )
         if asked.mode == "lexical":
             raise InputError(
                 f"found the mode lexical for the target {self._target.url}; expected hybrid or dense"
@@ -253,7 +257,7 @@ class SearchedTarget:
 
     def _results(self, rows: _Rows, asked: SearchRequest) -> list[SearchResult]:
         """Return the results; rows are asked for until there are enough documents."""
-        least = -np.inf if asked.min_score is None else asked.min_score
+        least = -np.inf if asked.least_score is None else asked.least_score
         wanted = _DEEPEST if asked.k is None else asked.k
         number = min(_DEEPEST, asked.k or _MANY_CANDIDATES)
         while True:

@@ -22,6 +22,7 @@ from gem_index.collection.search.modes import Hit, Search, query_vectors
 from gem_index.collection.search.passages import rerank_hits
 from gem_index.collection.search.why import explain_hit
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.collection.state.calibration import score_bound
 from gem_index.collection.state.filter_cache import FilteredDocuments
 from gem_index.collection.state.view import View
 from gem_index.collection.state.view_cache import StaleStateError
@@ -98,6 +99,8 @@ def _answer_at_once(
 ) -> list[SearchResults]:
     with access.reading() as rows:
         view = access.views.at(rows.connection, rows.record)
+        bounds = [score_bound(rows.record, view.pieces.fingerprint, asked) for asked in requests]
+        requests = [asked.reaching(bound) for asked, bound in zip(requests, bounds, strict=True)]
         allowed = _allowed(access, rows, view, requests[0]) if requests else None
         documents = _SharedTexts(rows.documents)
         corrected = [corrections(view, asked) for asked in requests]
@@ -110,7 +113,7 @@ def _answer_at_once(
 
         def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
             hits = _results(best, stored, requests[place], view, vectors[place])
-            return SearchResults(hits, corrected[place])
+            return SearchResults(_marked(hits, bounds[place]), corrected[place])
 
         found = _in_threads(search, len(requests), threads)
         stored = _stored(rows, chain.from_iterable(found))
@@ -182,7 +185,7 @@ def _has_best_pieces(
     """Tell whether no document behind those found can have a better piece: it scores at least as high as its pieces."""
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True
-    if len(best) < times * asked.k or (asked.min_score or -math.inf) > best[-1].score:
+    if len(best) < times * asked.k or (asked.least_score or -math.inf) > best[-1].score:
         return True
     return len(results) == asked.k and results[-1].score >= best[-1].score
 
@@ -227,6 +230,11 @@ def _results(
         replace(hit, why=explain_hit(view.pieces, query, _shown(hit, view.pieces.chunking)))
         for hit in results
     )
+
+
+def _marked(hits: SearchResults, bound: float | None) -> Iterable[SearchResult]:
+    """Return results that tell whether they are weak, if the calibration of the collection knows it."""
+    return hits if bound is None else (replace(hit, weak=hit.score < bound) for hit in hits)
 
 
 def _in_threads(work: Callable[[int], _Result], count: int, threads: int) -> list[_Result]:

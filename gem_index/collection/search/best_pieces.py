@@ -73,7 +73,7 @@ def with_pieces(
         for each in pieces
     ]
     apart.sort(key=lambda hit: -hit.score)  # stable: equal scores keep the order of the documents
-    least_score = asked.min_score
+    least_score = asked.least_score
     return [hit for hit in apart if least_score is None or hit.score >= least_score][: asked.k]
 
 

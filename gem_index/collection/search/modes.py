@@ -171,7 +171,7 @@ class Search:
         return [best[int(seqs[p])]._replace(similar=tuple(similar[p])) for p in kept], False
 
     def _reaching(self, k: int | None) -> list[Hit]:
-        min_score = self.asked.min_score
+        min_score = self.asked.least_score
         asked = _RANGE if k is None else k
         while True:
             hits = self._search(asked)

@@ -13,7 +13,9 @@ from gem_index.advice import Action, Advice
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import CollectionStatus, IndexStatus, SearchResults
 from gem_index.collection.state.batching import Batcher
+from gem_index.collection.state.calibration import calibration_state
 from gem_index.collection.state.filter_cache import FilterCache
+from gem_index.collection.state.piece_encoder import index_fingerprint
 from gem_index.collection.state.view import View
 from gem_index.collection.state.view_cache import StaleStateError, ViewCache
 from gem_index.errors import CollectionReplacedError, UnknownNameError
@@ -68,6 +70,12 @@ class CollectionRows:
     def model(self) -> ModelRecord:
         """Return the collection's model as it is stored."""
         return ModelRepository(self.connection).get(self.record.model_id)
+
+    def index_fingerprint(self) -> str:
+        """Return the index fingerprint of the present model, chunking and language."""
+        return index_fingerprint(
+            self.model().fingerprint, self.record.chunking, self.record.analyzer
+        )
 
     def counts(self) -> Counts:
         """Count the documents, without reading those in the index."""
@@ -173,6 +181,7 @@ class CollectionAccess:
             model, counts = rows.model(), rows.counts()
             snapshot = rows.names.snapshot(self.id)
             record = rows.record
+            calibration = calibration_state(record, rows.index_fingerprint())
             since_fit = rows.documents.count(record.fitted_seq)
         configs = [GemConfig.from_json(part.config) for part in model.encoders]
         return CollectionStatus(
@@ -195,4 +204,5 @@ class CollectionAccess:
             analyzer=record.analyzer.version,
             dimension=model.dimension,
             description=record.description,
+            calibration=calibration,
         )

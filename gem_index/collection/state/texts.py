@@ -11,6 +11,7 @@ from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress, counted
 from gem_index.store.documents import DocumentRepository
+from gem_index.store.records import StoredDocument
 
 __all__ = ["CollectionTexts"]
 
@@ -62,8 +63,12 @@ class CollectionTexts:
 
     def sample(self, count: int) -> list[str]:
         """Return at most ``count`` texts, taken at even intervals."""
+        return [stored.text for stored in self.sampled(count)]
+
+    def sampled(self, count: int) -> list[StoredDocument]:
+        """Return at most ``count`` documents, taken at even intervals."""
         found = self._documents.by_seq(spread(self.seqs, count).tolist())
-        return [found[seq].text for seq in sorted(found)]
+        return [found[seq] for seq in sorted(found)]
 
 
 def _blocks(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[Ids, Sequence[str]]]:

@@ -118,6 +118,11 @@ class SearchArguments(Arguments):
         '$lte, $exists (true or false), $contains and $like. {"$and": [...]}, {"$or": [...]} and {"$not": {...}} join '
         "filters. A field that no document has is an error that names the existing fields.",
     )
+    min_score: float | Literal["auto"] | None = Field(
+        default=None,
+        description="Only documents with at least this score. auto: the score of the collection's calibration, below which "
+        "documents are weak; an error if the collection is not calibrated.",
+    )
     why: bool = Field(
         default=False, description="Also return which words make each document match in meaning."
     )
@@ -137,6 +142,11 @@ class Found(BaseModel):
         description="Whether the document's text is longer; read returns all of it."
     )
     metadata: dict[str, Any]
+    weak: bool | None = Field(
+        default=None,
+        description="Whether the score is so low that the document is probably no answer. Absent if the collection is not "
+        "calibrated.",
+    )
     heading: str | None = Field(default=None, description="The headings above the part shown.")
     page: int | None = Field(default=None, description="The page that the part shown begins on.")
     why: list[WordPair] | None = Field(default=None, description="The strongest pairs of words.")
@@ -163,7 +173,13 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
 
     def work(collection: Collection) -> SearchResults:
         return collection.search(
-            query, asked.k, asked.where, mode=asked.mode, why=asked.why, offset=asked.offset
+            query,
+            asked.k,
+            asked.where,
+            mode=asked.mode,
+            min_score=asked.min_score,
+            why=asked.why,
+            offset=asked.offset,
         )
 
     hits = await shared.ask(asked.collection, work, long=asked.why or len(query) > SHORT)
@@ -183,6 +199,7 @@ def _found(hit: SearchResult) -> Found:
         text=text,
         shortened=len(part) > _SHOWN or len(part) < len(hit.text),
         metadata=dict(hit.metadata),
+        weak=hit.weak,
         heading=(hit.piece.heading or None) if hit.piece else None,
         page=hit.piece.page if hit.piece else None,
         why=pairs_of(hit.why, _WHY) if hit.why else None,

@@ -123,7 +123,7 @@ export function searchView(root, { collection, signal, setParams }) {
     hits = found;
     const most = largest(hits.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
     fill(list, hits.map((hit, i) => hitItem(hit, i, most)));
-    note.textContent = (hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.") + correction(corrected);
+    note.textContent = (hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.") + weakness(hits) + correction(corrected);
     announce(note.textContent);
     openPlace();
     code.refresh();
@@ -135,11 +135,12 @@ export function searchView(root, { collection, signal, setParams }) {
     const text = hit.why?.second ?? hit.piece?.text ?? hit.text;
     const marked = hit.why?.second_words ?? [];
     const toggle = () => { if (!timer) setParams({ open: place.params.open === name ? "" : name }); };
-    return h("li", { class: "hit" },
+    return h("li", { class: hit.weak ? "hit weak" : "hit" },
       h("div", { class: "line" },
         h("button", { type: "button", class: "opener", "aria-expanded": "false", click: toggle },
           h("span", { class: "rank" }, i + 1), own(name, { class: "id" })),
         hit.piece?.heading ? own(hit.piece.heading, { class: "heading" }) : null,
+        hit.weak ? h("span", { class: "note", title: "Below the score of the collection's calibration" }, "weak") : null,
         h("span", { class: "score", title: scores(hit) }, figure(hit.score))),
       h("p", {
         class: "text", dir: "auto", click: () => { if (getSelection().isCollapsed) toggle(); },
@@ -252,6 +253,11 @@ function bodyOf(asked) {
 /** Say which words no document holds, and what was searched for instead. */
 function correction(corrected) {
   return Object.entries(corrected).map(([typed, used]) => ` Searched for ${used}: no document holds ${typed}.`).join("");
+}
+
+/** Say if no hit is as good as those that the collection's calibration takes for answers. */
+function weakness(hits) {
+  return hits.length && hits.every((hit) => hit.weak) ? " All are weak: perhaps no document answers this." : "";
 }
 
 function scores(hit) {

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from page_visit import Visit, api, ids, until
+from page_visit import FAQ, Visit, api, ids, until
 
 
 class TestSearch:
@@ -23,6 +23,24 @@ class TestSearch:
         ]
         expect(page.get_by_role("status")).to_have_text("5 hits, best first")
         assert "renew" in page.locator(".hit").first.locator("mark").all_inner_texts()
+
+    def test_weak_hits_are_marked(self, visit, home):
+        home.create_collection("calibrated").upsert(FAQ)
+        found = home.collection("calibrated")
+        found.calibrate([(f"{row.text} {n}", row.id) for row in FAQ for n in range(4)])
+        page = visit.go("calibrated")
+        page.get_by_role("searchbox").type("renew passport")
+        expect(page.locator(".hit").first).to_be_visible()
+        expected = found.search("renew passport")
+        expect(page.locator(".hit")).to_have_count(len(expected))
+        marked = page.locator(".hit.weak .id").all_inner_texts()
+        assert marked == [hit.id for hit in expected if hit.weak]
+        assert marked
+        page.get_by_role("searchbox").fill("zebra")
+        expect(page.get_by_role("status")).to_contain_text(
+            "All are weak: perhaps no document answers this."
+        )
+        home.drop("calibrated")
 
     def test_the_older_request_is_aborted(self, visit):
         page = visit.go("faq")

@@ -1,0 +1,151 @@
+"""Measure the scores of a collection below which results are weak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from gem_index.arrays import F64, Mask
+from gem_index.collection.request import MODES, SearchRequest
+from gem_index.collection.results import SearchResults
+from gem_index.collection.search.answer import answer_all
+from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.calibration import Calibration, ModeCalibration
+from gem_index.collection.state.texts import CollectionTexts
+from gem_index.errors import InputError
+from gem_index.progress import Progress
+from gem_index.quoting import quoted
+from gem_index.text.tokens import tokenize
+from gem_index.text.units import unit_spans
+
+__all__ = ["calibrate", "lowest_score", "part_of", "score_reached_by"]
+
+_WRONG = 0.1
+"""The share of wrong first results at or above the score, from queries with known answers."""
+
+_LEFT_OUT = 0.7
+"""The quantile of the scores of parts whose own document is left out (docs/evaluation.md)."""
+
+_SAMPLED = 1000  # documents
+_UNITS = 12  # words of a part
+_LEAST = 10  # queries: of fewer, one in ten cannot be told
+_BLOCK = 256  # queries that are searched at once
+
+
+def calibrate(
+    access: CollectionAccess, queries: Mapping[str, Sequence[str]] | None, show: Progress | None
+) -> Calibration:
+    """Measure and store the calibration; see :meth:`gem_index.Collection.calibrate`."""
+    with access.reading() as rows:
+        count = rows.documents.count()
+        parts = _parts(CollectionTexts(rows.documents)) if queries is None else {}
+        right = parts if queries is None else queries
+        wanted = {name for names in right.values() for name in names}
+        missing = sorted(wanted - rows.documents.seqs_of(sorted(wanted)).keys())
+    if missing:
+        raise InputError(
+            f"the queries expect {quoted(missing[0])}, which the collection {access.name} does not have; expected ids of "
+            "its documents"
+        )
+    if len(right) < _LEAST:
+        found = f"{len(right)} queries" if queries is not None else f"{len(right)} documents"
+        raise InputError(f"found {found} to calibrate with; expected at least {_LEAST}")
+    pieces = access.view().pieces
+    modes = {}
+    for place, mode in enumerate(reversed(MODES)):
+
+        def shown(done: int, begin: int = place * len(right)) -> None:
+            if show is not None:
+                show("search", begin + done, len(MODES) * len(right))
+
+        results = _first_two(access, list(right), mode, shown)
+        modes[mode] = _without_own(results, right) if queries is None else _known(results, right)
+    result = Calibration(modes, len(right), queries is not None, count, pieces.fingerprint)
+    with access.writing_rows() as rows:
+        rows.names.use_calibration(access.id, result.to_json())
+    return result
+
+
+def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
+    """Return a part of each of some documents, as long as a query, with the id of the document."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for stored in texts.sampled(_SAMPLED):
+        part = part_of(stored.text, rng)
+        if tokenize(part):
+            found[part] = [stored.document_id]
+    return found
+
+
+def part_of(text: str, rng: np.random.Generator, units: int = _UNITS) -> str:
+    """Return consecutive words of a text, from a random place: a text like a query."""
+    spans = unit_spans(text)
+    begin = int(rng.integers(max(1, len(spans) - units + 1)))
+    chosen = spans[begin : begin + units]
+    return text[chosen[0][0] : chosen[-1][1]] if chosen else ""
+
+
+def _first_two(
+    access: CollectionAccess, queries: list[str], mode: str, shown: Callable[[int], None]
+) -> list[SearchResults]:
+    found: list[SearchResults] = []
+    for begin in range(0, len(queries), _BLOCK):
+        block = queries[begin : begin + _BLOCK]
+        found += answer_all(access, [SearchRequest(query, 2, mode=mode) for query in block])
+        shown(len(found))
+    return found
+
+
+def _without_own(
+    found: Sequence[SearchResults], own: Mapping[str, Sequence[str]]
+) -> ModeCalibration:
+    """Return the calibration by the best scores of other documents than the query's own."""
+    scores = np.array(
+        [
+            next((hit.score for hit in hits if hit.id not in ids), 0.0)
+            for hits, ids in zip(found, own.values(), strict=True)
+        ]
+    )
+    bound = score_reached_by(scores)
+    return ModeCalibration(bound, int((scores >= bound).sum()), None)
+
+
+def score_reached_by(scores: F64, quantile: float = _LEFT_OUT) -> float:
+    """Return the quantile of the best scores (n,) that queries reach without their own document."""
+    return float(np.quantile(scores, quantile))
+
+
+def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -> ModeCalibration:
+    """Return the calibration by first results that are right or wrong."""
+    pairs = [
+        (hits[0].score, hits[0].id in ids)
+        for hits, ids in zip(found, right.values(), strict=True)
+        if hits
+    ]
+    scores = np.array([score for score, _ in pairs])
+    wrong = ~np.array([ok for _, ok in pairs], dtype=bool)
+    bound = lowest_score(scores, wrong)
+    if bound is None:
+        return ModeCalibration(None, 0, 0)
+    reached = scores >= bound
+    return ModeCalibration(bound, int(reached.sum()), int(wrong[reached].sum()))
+
+
+def lowest_score(scores: F64, wrong: Mask, share: float = _WRONG) -> float | None:
+    """Return the lowest score at or above which at most this share is wrong, of at least ten; None if there is none.
+
+    Parameters
+    ----------
+    scores : float64 array (n,)
+        Of first results.
+    wrong : bool array (n,)
+    share : float
+    """
+    order = np.argsort(-scores, kind="stable")
+    scores, wrong = scores[order], wrong[order]
+    counts = np.arange(1, len(scores) + 1)
+    last = np.append(scores[1:] < scores[:-1], True)  # of equal scores
+    good = last & (counts >= _LEAST) & (np.cumsum(wrong) <= share * counts)
+    places = np.flatnonzero(good)
+    return float(scores[places[-1]]) if len(places) else None

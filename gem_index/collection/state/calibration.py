@@ -1,0 +1,122 @@
+"""The calibration of a collection: the scores below which results are weak."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from gem_index.advice import Action, Advice
+from gem_index.collection.request import SearchRequest
+from gem_index.errors import InputError
+from gem_index.quoting import quoted
+from gem_index.store.records import CollectionRecord
+
+__all__ = ["Calibration", "ModeCalibration", "calibration_of", "calibration_state", "score_bound"]
+
+
+@dataclass(frozen=True)
+class ModeCalibration:
+    """The calibration of one search mode.
+
+    Attributes
+    ----------
+    min_score : float, optional
+        Results with a lower score are weak. None if no score separates right first results from wrong ones.
+    reached : int
+        How many of the queries have a first result with at least this score.
+    wrong : int, optional
+        How many of these first results are wrong; None if the right documents were not known.
+    """
+
+    min_score: float | None
+    reached: int
+    wrong: int | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Which scores of a collection are weak; see :meth:`gem_index.Collection.calibrate`.
+
+    Attributes
+    ----------
+    modes : mapping of str to ModeCalibration
+        For ``hybrid``, ``dense`` and ``lexical``.
+    queries : int
+        How many queries were measured.
+    known_answers : bool
+        Whether the queries came with their right documents. Otherwise each query is a part of a document, which is left out
+        of its own results.
+    documents : int
+        How many documents the collection had.
+    fingerprint : str
+        The index fingerprint (model, chunking and language); with another one the calibration is void.
+    """
+
+    modes: Mapping[str, ModeCalibration]
+    queries: int
+    known_answers: bool
+    documents: int
+    fingerprint: str
+
+    def to_json(self) -> str:
+        """Return the calibration as JSON text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Calibration:
+        """Return the calibration that :meth:`to_json` wrote."""
+        fields = json.loads(text)
+        modes = {mode: ModeCalibration(**values) for mode, values in fields.pop("modes").items()}
+        return cls(modes, **fields)
+
+
+def calibration_of(record: CollectionRecord, fingerprint: str) -> Calibration | None:
+    """Return the stored calibration of a collection with this index fingerprint; None without a valid one."""
+    if not record.calibration:
+        return None
+    found = Calibration.from_json(record.calibration)
+    return found if found.fingerprint == fingerprint else None
+
+
+def calibration_state(
+    record: CollectionRecord, fingerprint: str
+) -> Literal["missing", "valid", "void"]:
+    """Return whether a collection with this index fingerprint is calibrated."""
+    if not record.calibration:
+        return "missing"
+    return "void" if calibration_of(record, fingerprint) is None else "valid"
+
+
+def score_bound(record: CollectionRecord, fingerprint: str, asked: SearchRequest) -> float | None:
+    """Return the score below which the results of a search are weak; None if it is not known.
+
+    Raises
+    ------
+    InputError
+        If the search has ``min_score="auto"``, and the score is not known.
+    """
+    found = calibration_of(record, fingerprint)
+    bound = None
+    if found is not None and not asked.by_ranks:
+        bound = found.modes[str(asked.mode)].min_score
+    if bound is not None or asked.min_score != "auto":
+        return bound
+    name = quoted(record.name)
+    advice = Advice(Action.CALIBRATE, {"collection": record.name})
+    if found is not None:
+        raise InputError(
+            f"found the min_score auto, but no score of the mode {asked.mode} separates right results of {name} from wrong "
+            "ones; expected a number, or another mode"
+        )
+    if record.calibration:
+        raise InputError(
+            f"found the min_score auto, but {name} was calibrated with another model, chunking or language; expected a "
+            "number, or a new calibration",
+            advice,
+        )
+    raise InputError(
+        f"found the min_score auto, but {name} is not calibrated; expected a number, or a calibration",
+        advice,
+    )
