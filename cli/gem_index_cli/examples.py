@@ -37,6 +37,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'gem-index search faq "visa form 27b" --mode lexical --rerank',
         'gem-index search manuals "how do I renew a visa?" --pieces',
         'gem-index search faq "renew a visa" --min-score auto',
+        'gem-index search faq "renew a visa" --boost created_at:30d --snippets --show year',
+        'gem-index search faq,tickets "renew a visa" --sort-by -year',
         "gem-index search faq --queries questions.txt -k 3 -o results.jsonl",
     ),
     "calibrate": ("gem-index calibrate faq", "gem-index calibrate faq expected.csv"),

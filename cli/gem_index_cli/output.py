@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gem_index.results import CollectionStatus, Explanation, MatchedWord, MatchExplanation
 
 __all__ = [
+    "Printed",
     "json_line",
     "print_document",
     "print_evaluation",
@@ -162,18 +163,32 @@ def print_document(document: Document) -> None:
         say(visible(line.expandtabs()))
 
 
-def print_results(
-    results: Sequence[Any],
-    title: str = "",
-    *,
-    first: int = 1,
-    fields: Sequence[str] = (),
-    meaning: float | None = None,
-) -> None:
-    """Print found or re-ranked documents: place (from ``first``), score, id and the beginning of the text.
+@dataclass(frozen=True)
+class Printed:
+    """How results are printed.
 
-    An id is never broken; a long id has its own line. Weak results are marked. The given fields of the metadata are below.
-    ``meaning`` is the factor of the cosine in the score; None if the score is not a sum of a cosine and something else.
+    Attributes
+    ----------
+    first : int
+        The place of the first one.
+    fields : sequence of str
+        Fields of the metadata that are below each.
+    meaning : float, optional
+        The factor of the cosine in the score; None if the score is not a sum of a cosine and something else.
+    why : bool
+        Whether the pairs of words are below each, if they are known.
+    """
+
+    first: int = 1
+    fields: Sequence[str] = ()
+    meaning: float | None = None
+    why: bool = True
+
+
+def print_results(results: Sequence[Any], printed: Printed | None = None, title: str = "") -> None:
+    """Print found or re-ranked documents: place, score, id and the beginning of the text, or its best part.
+
+    An id is never broken; a long id has its own line. Weak results are marked.
     """
     import shutil
 
@@ -185,7 +200,9 @@ def print_results(
         say("Nothing was found.")
         return
     width = shutil.get_terminal_size().columns
-    ids = [visible(str(result.id or "")) for result in results]
+    printed = printed or Printed()
+    first = printed.first
+    ids = [visible(_name(result)) for result in results]
     column = max((cell_len(name) for name in ids if cell_len(name) <= _LONGEST_ID), default=0)
     weak = [bool(getattr(result, "weak", None)) for result in results]
     if all(weak):
@@ -209,14 +226,15 @@ def print_results(
         else:
             compared = result.text if piece is None else piece.text
             _show(begin, _snippet(compared, why.second_words, room))
-            say(" " * 13 + _why_line(why, result.score, meaning))
+            if printed.why:
+                say(" " * 13 + _why_line(why, result.score, printed.meaning))
         if piece is not None and (piece.heading or piece.page or piece.hits > 1):
             more = f"{piece.hits} pieces" if piece.hits > 1 else ""
             page = f"page {piece.page}" if piece.page else ""
             say(" " * 13 + ", ".join(filter(None, (visible(piece.heading), page, more))))
         named = [
             f"{name}: {json.dumps(result.metadata[name], ensure_ascii=False)}"
-            for name in fields
+            for name in printed.fields
             if name in result.metadata
         ]
         if named:
@@ -224,6 +242,13 @@ def print_results(
         similar = getattr(result, "similar", ())
         if similar:
             say(" " * 13 + f"similar: {visible(', '.join(similar))}")
+
+
+def _name(result: Any) -> str:
+    """Return the id of a result, after its collection if several are searched."""
+    collection = getattr(result, "collection", None)
+    name = str(result.id or "")
+    return name if collection is None else f"{collection}/{name}"
 
 
 def print_explanation(explanation: Explanation | CombinedExplanation) -> None:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -16,7 +16,14 @@ from gem_index.errors import ConfigError, InputError
 from gem_index.quoting import quoted
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
-from gem_index_cli.output import json_line, print_json, print_json_lines, print_results, say
+from gem_index_cli.output import (
+    Printed,
+    json_line,
+    print_json,
+    print_json_lines,
+    print_results,
+    say,
+)
 from gem_index_cli.output_files import check_target
 from gem_index_cli.parameters import AsJson, AsJsonLines
 from gem_index_cli.progress import progress_bar
@@ -24,8 +31,11 @@ from gem_index_cli.progress import progress_bar
 if TYPE_CHECKING:
     from gem_index import Collection
     from gem_index.collection.push.searching import SearchedTarget
+    from gem_index.home import CollectionGroup
     from gem_index.readers.questions import Question
     from gem_index.results import SearchResult, SearchResults
+
+    Searched: TypeAlias = Collection | CollectionGroup | SearchedTarget
 
 __all__ = ["register"]
 
@@ -38,7 +48,7 @@ def search(
         str,
         typer.Argument(
             metavar="COLLECTION",
-            help="Name of the collection, or the URL of a vector database as for push.",
+            help="Name of the collection, several names joined by commas, or the URL of a vector database as for push.",
         ),
     ],
     query: Annotated[
@@ -59,6 +69,29 @@ def search(
         str | None,
         typer.Option(
             help="Fields of the metadata to print below each result, joined by commas.",
+            show_default=False,
+        ),
+    ] = None,
+    snippets: Annotated[
+        bool,
+        typer.Option(
+            "--snippets",
+            help="Print the part of each text that matches best, with the matching words in bold, instead of its beginning.",
+        ),
+    ] = False,
+    sort_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Print the results in the order of a field of the metadata; -FIELD: the largest or latest first.",
+            show_default=False,
+        ),
+    ] = None,
+    boost: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD:NUMBER",
+            help="Prefer recent documents (created_at:30d; also h, w and y), or large numbers of a field (votes:10).",
             show_default=False,
         ),
     ] = None,
@@ -170,30 +203,41 @@ def search(
         "min_score": _least_score(min_score),
         "fusion": fusion,
         "rerank": rerank,
-        "why": why,
+        "why": why or (snippets and not (as_json or as_json_lines)),
         "collapse": collapse if threshold is None else threshold,
         "pieces": pieces,
         "exact": exact,
         "correct": correct,
         "offset": offset,
+        "boost": boost,
+        "sort_by": sort_by,
     }
     shown = [name.strip() for name in show.split(",")] if show else []
+    printed = Printed(first=offset + 1, fields=shown, meaning=_part_of_meaning(wanted), why=why)
     with ExitStack() as stack:
-        searched: Collection | SearchedTarget
+        searched: Searched
         if "://" in collection:
             wanted = options_of_target(wanted)
             searched = stack.enter_context(home_of(context).target(collection))
+        elif "," in collection:
+            group = home_of(context).group([name.strip() for name in collection.split(",")])
+            if not group.compares_scores(mode) and not as_json and not as_json_lines:
+                say(
+                    "The scores of these collections cannot be compared: results are ordered by rank."
+                )
+            searched = group
         else:
-            searched = home_of(context).collection(collection)
+            alone = home_of(context).collection(collection)
             if mode != "lexical":
-                _prepare(searched)
+                _prepare(alone)
+            searched = alone
         if queries is not None:
-            _search_file(searched, queries, output, wanted, shown, as_json or as_json_lines)
+            _search_file(searched, queries, output, wanted, printed, as_json or as_json_lines)
             return
         hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
         _print_corrected(hits)
-        print_results(hits, first=offset + 1, fields=shown, meaning=_part_of_meaning(wanted))
+        print_results(hits, printed)
         return
     # with the query each hit is all that rerank needs to know
     asked = {"query": query, **_corrected(hits)}
@@ -221,6 +265,8 @@ def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
         "collapse": False,
         "exact": False,
         "offset": 0,
+        "boost": None,
+        "sort_by": None,
     }
     if wanted["min_score"] == "auto":
         raise ConfigError(
@@ -228,8 +274,9 @@ def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
         )
     for name, value in unchanged.items():
         if wanted[name] != value:
+            option = f"--{name.replace('_', '-')}"
             raise ConfigError(
-                f"found --{name} for a vector database; expected a collection of this home, or leave --{name} out"
+                f"found {option} for a vector database; expected a collection of this home, or leave {option} out"
             )
     return {k: v for k, v in wanted.items() if k not in (*unchanged, "correct")}
 
@@ -260,7 +307,12 @@ def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
     """Return the factor of the cosine in the scores of a search; None if they are not made of a cosine in this way."""
     from gem_index.index.fusion import MATCH_WEIGHT
 
-    if wanted.get("rerank") or wanted["mode"] == "lexical" or wanted.get("fusion") == "rrf":
+    if (
+        wanted.get("rerank")
+        or wanted.get("boost")
+        or wanted["mode"] == "lexical"
+        or wanted.get("fusion") == "rrf"
+    ):
         return None
     return 1.0 if wanted["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
 
@@ -275,11 +327,11 @@ def _print_corrected(hits: SearchResults) -> None:
 
 
 def _search_file(
-    collection: Collection | SearchedTarget,
+    collection: Searched,
     source: str,
     output: Path | None,
     wanted: dict[str, Any],
-    shown: list[str],
+    printed: Printed,
     as_json: bool,
 ) -> None:
     """Search for each query of a file, and print or write one line of JSON per query, or the results as text."""
@@ -307,13 +359,7 @@ def _search_file(
                 print_json(line)
             else:
                 _print_corrected(results)
-                print_results(
-                    results,
-                    title=asked.query,
-                    first=wanted.get("offset", 0) + 1,
-                    fields=shown,
-                    meaning=_part_of_meaning(wanted),
-                )
+                print_results(results, printed, title=asked.query)
         if not count:
             raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")
     if output is None:
@@ -325,7 +371,7 @@ def _search_file(
 
 
 def _answers(
-    collection: Collection | SearchedTarget, questions: Iterator[Question], wanted: dict[str, Any]
+    collection: Searched, questions: Iterator[Question], wanted: dict[str, Any]
 ) -> Iterator[tuple[Question, SearchResults]]:
     """Iterate over the queries with their results; many are searched at a time."""
     while block := list(islice(questions, _AT_ONCE)):

@@ -303,7 +303,7 @@ class Collection(CollectionTables, CorpusQuestions):
             ``$lte``, ``$and``, ``$or`` and ``$not``.
         **options
             ``mode``, ``min_score``, ``fusion``, ``fingerprint``, ``rerank``, ``why``, ``collapse``, ``pieces``, ``exact``,
-            ``correct``, ``offset``: see :class:`~gem_index.collection.SearchOptions`.
+            ``correct``, ``offset``, ``boost``, ``sort_by``: see :class:`~gem_index.collection.SearchOptions`.
 
         Returns
         -------

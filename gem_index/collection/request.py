@@ -94,7 +94,14 @@ class SearchOptions(TypedDict, total=False):
         :attr:`~gem_index.results.SearchResults.corrected` lists the replaced words.
     offset : int
         How many of the best results to leave out, so that ``k=10, offset=10`` returns the second page. Pages are parts of
-        one list; with ``rerank``, those within the first 100 results.
+        one list; with ``rerank`` or ``boost``, those within the first 100 results.
+    boost : str, optional
+        Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The score of the best results (at least
+        100) is multiplied by (1 + 2^(-age / 30 days)) / 2, or by (1 + votes / (votes + 10)) / 2, and by 1/2 without a value.
+        The units are ``h``, ``d``, ``w`` and ``y``. ``min_score`` is compared with the score before.
+    sort_by : str, optional
+        Return the results in the order of a field, not of the score; with ``-`` before the field, the largest or latest
+        first. Results without a value are last.
     """
 
     mode: str | None
@@ -108,6 +115,8 @@ class SearchOptions(TypedDict, total=False):
     exact: bool
     correct: bool
     offset: int
+    boost: str | None
+    sort_by: str | None
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,8 @@ class SearchRequest:
     rerank: bool = False
     why: bool = False
     offset: int = 0
+    boost: str | None = None
+    sort_by: str | None = None
 
     def __post_init__(self) -> None:
         if self.collapse is not False:
@@ -146,6 +157,12 @@ class SearchRequest:
             object.__setattr__(self, "k", k)
         offset = check_whole_number(self.offset, "offset", 0, error=InputError)
         object.__setattr__(self, "offset", offset)
+        if self.sort_by is not None and (
+            not isinstance(self.sort_by, str) or not self.sort_by.removeprefix("-")
+        ):
+            raise InputError(
+                f"the field to sort by is {quoted(self.sort_by)}; expected a name, such as year or -year"
+            )
         if self.min_score is not None and self.min_score != "auto":
             check_number(
                 self.min_score, "min_score", expected="a finite number, or auto", error=InputError

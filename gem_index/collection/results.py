@@ -27,6 +27,9 @@ __all__ = [
 ]
 
 
+_OPTIONAL = ("piece", "passage", "weak", "collection")  # fields that JSON has if they are not None
+
+
 @dataclass(frozen=True)
 class FoundPiece:
     """The best piece of a document for a query.
@@ -74,7 +77,7 @@ class SearchResult:
     document, or the one that a search for pieces found; None for a document without pieces. ``passage`` is the best passage
     of a re-ranked text; None for a text of at most 20 words. ``weak`` tells whether the score, before re-ranking, is below
     that of the calibration; None if the collection is not calibrated for the search. See
-    :meth:`gem_index.Collection.calibrate`.
+    :meth:`gem_index.Collection.calibrate`. ``collection`` names the collection if several are searched together.
     """
 
     id: str
@@ -88,6 +91,7 @@ class SearchResult:
     piece: FoundPiece | None = None
     passage: FoundPassage | None = None
     weak: bool | None = None
+    collection: str | None = None
 
     def as_row(self) -> SearchResult:
         """Return the result with the id, text and metadata of its piece, as a push stores them; unchanged without a piece.
@@ -115,7 +119,7 @@ class SearchResult:
         if isinstance(self.text, WeightedText):
             row["weights"] = self.text.weights
         there = {"why": why, "similar": similar}
-        there |= {name: getattr(self, name) is not None for name in ("piece", "passage", "weak")}
+        there |= {name: getattr(self, name) is not None for name in _OPTIONAL}
         for name in (name for name, shown in there.items() if not shown):
             del row[name]
         return row

@@ -1,3 +1,4 @@
+from .collection_group import CollectionGroup as CollectionGroup
 from .home import Home as Home
 from .key_library import KeyLibrary as KeyLibrary
 from .model_library import ModelLibrary as ModelLibrary

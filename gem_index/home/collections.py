@@ -29,6 +29,7 @@ from gem_index.text.chunking import Chunking
 if TYPE_CHECKING:
     from gem_index.collection.push.searching import SearchedTarget
     from gem_index.collection.write.choice import CollectionChoice
+    from gem_index.home.collection_group import CollectionGroup
     from gem_index.readers import DocumentReader
 
 __all__ = ["HomeCollections"]
@@ -201,6 +202,18 @@ class HomeCollections:
             If there is none of that name; near names are suggested.
         """
         return Collection(self._access(name))
+
+    def group(self, names: Sequence[str]) -> CollectionGroup:
+        """Return several collections, to search them together.
+
+        Raises
+        ------
+        UnknownNameError
+            If one of them does not exist; InputError if no name is given.
+        """
+        from gem_index.home.collection_group import CollectionGroup
+
+        return CollectionGroup([self.collection(name) for name in dict.fromkeys(names)])
 
     def _access(self, name: str) -> CollectionAccess:
         record = self._find(name)

@@ -65,6 +65,14 @@ class SearchBody(StrictBody):
     offset: Annotated[int, Field(ge=0, le=10_000)] = Field(
         default=0, description="How many of the best results to leave out, for the next page."
     )
+    boost: str | None = Field(
+        default=None,
+        description="Prefer recent documents, created_at:30d, or large numbers of a field, votes:10.",
+    )
+    sort_by: str | None = Field(
+        default=None,
+        description="Return the results in the order of a field; -FIELD: the largest first.",
+    )
 
 
 class RerankBody(StrictBody):
@@ -145,7 +153,9 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
             for query, hits in zip(part, answers, strict=True)
         ]
 
-    plain = not (several or asked.why or asked.rerank or asked.pieces or asked.collapse)
+    plain = not (
+        several or asked.why or asked.rerank or asked.boost or asked.pieces or asked.collapse
+    )
     long = not plain or asked.k > _PLAIN_HITS or work_of(queries) > SHORT
     if several:  # each part would number its queries from 1
         check_queries(queries, asked.k, **options)

@@ -152,3 +152,84 @@ def test_the_second_page_and_fields_in_the_terminal(gem, built):
     assert '             title: "Hours", year: 2020\n' in shown
     failed = gem("search", "faq", "bank", "--offset", -1)
     assert failed.status == 2
+
+
+@pytest.fixture
+def two(gem, built):
+    """Two collections with dates; return the folder of the home."""
+    for name, begin in (("new", 2020), ("old", 1990)):
+        rows = [
+            {
+                "id": f"{name}{n}",
+                "text": f"The {name} bank number {n} opens at {n + 7}",
+                "year": begin + n,
+            }
+            for n in range(4)
+        ]
+        rows[0]["text"] = "Hello. " * 30 + rows[0]["text"]
+        path = built / f"{name}.jsonl"
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        assert gem("build", name, path).status == 0
+    return built
+
+
+def test_the_terminal_prints_the_part_that_matches(gem, two):
+    plain = gem("search", "new", "bank number 0", "-k", 4).out
+    assert "new0  Hello. Hello." in plain
+    assert "number 0" not in plain
+    shown = gem("search", "new", "bank number 0", "-k", 4, "--snippets").out
+    assert "bank number 0 opens" in shown
+    assert "~" not in shown
+    assert "~" in gem("search", "new", "bank number 0", "-k", 1, "--snippets", "--why").out
+    [row] = gem("search", "new", "bank number 0", "-k", 1, "--snippets", "--json").json
+    assert row == gem("search", "new", "bank number 0", "-k", 1, "--json").json[0]
+
+
+def test_order_by_a_field_and_boost(gem, two):
+    rows = gem("search", "new", "bank", "--sort-by", "-year", "--json").json
+    assert [row["metadata"]["year"] for row in rows] == [2023, 2022, 2021, 2020]
+    rows = gem("search", "new", "bank", "--boost", "year:1", "--json").json
+    plain = gem("search", "new", "bank", "--json").json
+    factors = {row["id"]: 1 / (1 + 1 / row["metadata"]["year"]) for row in plain}
+    expected = {row["id"]: row["score"] * (1 + factors[row["id"]]) / 2 for row in plain}
+    assert {row["id"]: row["score"] for row in rows} == pytest.approx(expected)
+
+
+def test_several_collections(gem, two):
+    told = gem("search", "new, old", "bank number 2", "-k", 3).out.splitlines()
+    assert told[0] == (
+        "The scores of these collections cannot be compared: results are ordered by rank."
+    )
+    assert [line.split()[2] for line in told[1:]][:2] == ["new/new2", "old/old2"]
+    rows = gem("search", "new,old", "bank number 2", "-k", 3, "--json").json
+    assert [(row["collection"], row["id"]) for row in rows[:2]] == [
+        ("new", "new2"),
+        ("old", "old2"),
+    ]
+    path = two / "q.txt"
+    path.write_text("bank number 2\nbank number 3\n")
+    lines = gem("search", "new,old", "--queries", path, "-k", 3, "--jsonl").out.splitlines()
+    assert [{**hit, "query": "bank number 2"} for hit in json.loads(lines[0])["results"]] == rows
+    failed = gem("search", "new,odl", "bank")
+    assert (failed.status, "did you mean old?" in failed.err) == (2, True)
+    failed = gem("search", "new,", "bank")
+    assert failed.status == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--boost", "year"], "the boost is 'year'; expected FIELD:NUMBER"),
+        (["--boost", "absent:3"], "none of the best 3 results has a number in the field 'absent'"),
+        (["--sort-by", "-"], "the field to sort by is '-'; expected a name"),
+    ],
+)
+def test_bad_orders(gem, built, options, message):
+    failed = gem("search", "faq", "bank", *options)
+    assert failed.status == 2
+    assert message in failed.err
+
+
+def test_a_vector_database_has_no_order(gem, built):
+    failed = gem("search", "parquet:///x", "bank", "--sort-by", "year")
+    assert "found --sort-by for a vector database" in failed.err

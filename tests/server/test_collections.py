@@ -267,6 +267,18 @@ class TestSearch:
             alone = client.post(f"{faq}/search", json={"query": query, "k": 3}).json()
             assert answer == alone
 
+    def test_order_by_metadata(self, client, faq, home):
+        for options in ({"boost": "year:2000"}, {"sort_by": "-year"}):
+            body = {"query": "passport", **options}
+            found = client.post(f"{faq}/search", json=body).json()["results"]
+            expected = home.collection("faq").search("passport", **options)
+            assert found == json.loads(json.dumps([hit.to_dict() for hit in expected]))
+            several = client.post(f"{faq}/search", json={"queries": ["passport"], **options}).json()
+            assert several["searches"][0]["results"] == found
+        failed = client.post(f"{faq}/search", json={"query": "passport", "boost": "year"})
+        assert failed.status_code == 400
+        assert "expected FIELD:NUMBER" in failed.json()["error"]["message"]
+
     def test_weak_results(self, client, faq, home):
         failed = client.post(f"{faq}/search", json={"query": "passport", "min_score": "auto"})
         assert failed.status_code == 400

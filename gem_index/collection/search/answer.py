@@ -19,6 +19,7 @@ from gem_index.collection.search.best_pieces import with_pieces
 from gem_index.collection.search.corrections import corrections, replace_words
 from gem_index.collection.search.field_filter import FieldFilter
 from gem_index.collection.search.modes import Hit, Search, query_vectors
+from gem_index.collection.search.ordering import Boost, boosted, sorted_by
 from gem_index.collection.search.passages import rerank_hits
 from gem_index.collection.search.why import explain_hit
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
@@ -56,7 +57,7 @@ def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
 
     Plain requests of several threads are answered together: others may take so long that these would wait for them.
     """
-    plain = not (asked.why or asked.rerank or asked.filtered or asked.offset)
+    plain = not (asked.why or asked.rerank or asked.filtered or asked.offset or asked.boost)
     if isinstance(asked.query, str) and len(asked.query) > _PLAIN_QUERY:
         plain = False
     if not plain or asked.k is None or asked.k > _PLAIN_HITS:
@@ -77,11 +78,29 @@ def answer_all(
     """
     threads = threads or load_settings().threads
     find = _answer_reranked if requests and requests[0].rerank else _from_one_state
-    found = find(access, [asked.from_first for asked in requests], threads)
+    boosts = [None if asked.boost is None else Boost.parse(asked.boost) for asked in requests]
+    found = find(access, [_candidates(asked) for asked in requests], threads)
     return [
-        SearchResults(results[asked.offset :], results.corrected) if asked.offset else results
-        for asked, results in zip(requests, found, strict=True)
+        SearchResults(_ordered(results, asked, boost), results.corrected)
+        for asked, boost, results in zip(requests, boosts, found, strict=True)
     ]
+
+
+def _candidates(asked: SearchRequest) -> SearchRequest:
+    """Return a request for all results that the order by metadata chooses from."""
+    asked = asked.from_first
+    if asked.boost is None or asked.k is None:
+        return asked
+    return replace(asked, k=max(asked.k, RERANKED))
+
+
+def _ordered(
+    results: SearchResults, asked: SearchRequest, boost: Boost | None
+) -> list[SearchResult]:
+    """Return the page of the results that a request wants, in its order."""
+    best = results if boost is None else boosted(results, boost)
+    page = best[asked.offset : None if asked.k is None else asked.offset + asked.k]
+    return page if asked.sort_by is None else sorted_by(page, asked.sort_by)
 
 
 def _from_one_state(
