@@ -90,6 +90,7 @@ def build(
             help="With --scheduler: a folder, or its URL, that the workers can write and this machine can read. The command "
             "empties it at the end. Default: a folder in the home.",
             show_default=False,
+            rich_help_panel=ClusterOptions.PANEL,
         ),
     ] = None,
     as_json: AsJson = False,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -24,6 +24,8 @@ __all__ = ["ClusterOptions"]
 @dataclass(frozen=True)
 class ClusterOptions:
     """The choice of a cluster."""
+
+    PANEL: ClassVar[str] = "Cluster"
 
     scheduler: Annotated[
         str | None,

@@ -11,6 +11,7 @@ import typer
 from gem_index.errors import InputError
 from gem_index_cli.context import home_of
 from gem_index_cli.output import (
+    in_units,
     print_json,
     print_json_lines,
     print_table,
@@ -64,28 +65,28 @@ def _print_status(found: list[Any], as_json: bool) -> None:
             "collection",
             ">documents",
             "vectors",
-            "preset",
             "language",
-            ">fitted on",
+            ">fitted",
             ">tail",
-            ">index bytes",
+            ">size",
         ),
         (
             (
                 s.name,
                 s.documents,
                 s.vectors,
-                s.preset,
                 s.language if s.analyzer > 1 else "en (before 0.1)",
-                s.fitted or "background",
+                s.fitted or "no",
                 s.index.tail,
-                s.bytes,
+                in_units(s.bytes),
             )
             for s in found
         ),
     )
     for s in found:
         tell_void_calibration(s)
+    if any(s.index.tail for s in found):
+        say("tail: documents newer than the index; searches compare them one by one.")
 
 
 def describe(

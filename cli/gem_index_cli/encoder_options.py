@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -32,6 +32,8 @@ Vectors = Annotated[
 @dataclass(frozen=True)
 class ConfigOptions:
     """The configuration of GEM; the preset gives the other fields."""
+
+    PANEL: ClassVar = "Configuration of the model"
 
     preset: Annotated[
         str | None,

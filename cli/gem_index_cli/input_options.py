@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
 
@@ -29,6 +29,9 @@ _OPTIONS = {"column_names": "columns", "text_fields": "text-field"}  # whose nam
 @dataclass(frozen=True)
 class InputOptions:
     """How input files are read."""
+
+    PANEL: ClassVar = "Records and tables"
+    EVERYDAY: ClassVar = ("id_field", "text_field", "clean", "on_error")
 
     id_field: Annotated[
         str | None,

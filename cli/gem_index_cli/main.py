@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ from gem_index_cli.advice import message_of
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples
 from gem_index_cli.exit_status import INTERRUPTED
-from gem_index_cli.tree import MODULES, modules_for
+from gem_index_cli.tree import MODULES, PANELS, modules_for
 
 __all__ = ["main", "make_app", "run"]
 
@@ -32,6 +32,11 @@ _LONGEST_LINE = 2000
 
 class _Commands(typer.core.TyperGroup):
     """The commands; Typer itself ends an interrupted one without a word."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # Typer's own context
+        """Return the names of the commands, panel by panel."""
+        order = {name: place for place, name in enumerate(chain.from_iterable(PANELS.values()))}
+        return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # Typer's own context
         """Run a command, and keep an interrupt with its notes."""
@@ -55,7 +60,18 @@ def make_app(modules: Iterable[str] = MODULES) -> typer.Typer:
     for name in modules:
         import_module(f"gem_index_cli.{name}").register(app)
     add_examples(app)
+    _divide_into_panels(app)
     return app
+
+
+def _divide_into_panels(app: typer.Typer) -> None:
+    """Put each command into its panel of the help."""
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
+    for command in app.registered_commands:
+        named = command.name or (command.callback.__name__ if command.callback else "")
+        command.rich_help_panel = panels.get(named)
+    for group in app.registered_groups:
+        group.rich_help_panel = panels.get(str(group.name))
 
 
 def _print_version(wanted: bool) -> None:

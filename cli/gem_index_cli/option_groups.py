@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import fields
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 __all__ = ["takes"]
 
@@ -14,7 +15,8 @@ __all__ = ["takes"]
 def takes(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command a group of options: each field of a dataclass becomes an option.
 
-    ``@takes(config=ConfigOptions)`` calls the command with ``config=ConfigOptions(...)``.
+    ``@takes(config=ConfigOptions)`` calls the command with ``config=ConfigOptions(...)``. If the dataclass has a ``PANEL``,
+    the help shows its options in a panel of that name, except those in ``EVERYDAY``, which are among the command's own.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,7 +28,7 @@ def takes(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             if p.name not in groups
         ]
         for group in groups.values():
-            types = get_type_hints(group, include_extras=True)
+            types = _types(group)
             parameters += [
                 inspect.Parameter(
                     f.name,
@@ -48,3 +50,17 @@ def takes(**groups: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return call
 
     return decorate
+
+
+def _types(group: type) -> dict[str, Any]:
+    """Return the annotation of each option of a group, with the panel of the help that shows it."""
+    types = get_type_hints(group, include_extras=True)
+    panel = getattr(group, "PANEL", None)
+    everyday = getattr(group, "EVERYDAY", ())
+    for field in fields(group):
+        if panel is not None and field.name not in everyday:
+            kind, option = get_args(types[field.name])
+            option = copy(option)
+            option.rich_help_panel = panel
+            types[field.name] = Annotated[kind, option]
+    return types

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Printed",
+    "in_units",
     "json_line",
     "print_document",
     "print_evaluation",
@@ -69,6 +70,15 @@ def _plain(value: Any) -> Any:
 def visible(text: str) -> str:
     """Return a text without control characters, which would move the cursor or colour the terminal: they are escaped."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def in_units(count: int) -> str:
+    """Return a number of bytes in bytes, kB, MB or GB, with at most three digits before the unit."""
+    value, units = float(count), ["B", "kB", "MB", "GB"]
+    while value >= 999.5 and len(units) > 1:
+        value /= 1000
+        del units[0]
+    return f"{value:.0f} {units[0]}"
 
 
 def say(line: str = "") -> None:

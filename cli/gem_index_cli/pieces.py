@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -18,6 +18,9 @@ __all__ = ["PieceOptions"]
 @dataclass(frozen=True)
 class PieceOptions:
     """How long texts are cut."""
+
+    PANEL: ClassVar = "Long texts"
+    EVERYDAY: ClassVar = ("chunk",)
 
     chunk: Annotated[
         str | None,

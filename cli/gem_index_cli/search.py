@@ -41,6 +41,10 @@ __all__ = ["register"]
 
 _AT_ONCE = 512  # queries
 
+_ORDER = "Order, pages and pieces"  # panels of the help
+_SCORES = "How scores are computed"
+_MANY = "Many queries"
+
 
 def search(
     context: typer.Context,
@@ -62,7 +66,8 @@ def search(
     offset: Annotated[
         int,
         typer.Option(
-            help="How many of the best results to leave out: -k 10 --offset 10 is the second page."
+            help="How many of the best results to leave out: -k 10 --offset 10 is the second page.",
+            rich_help_panel=_ORDER,
         ),
     ] = 0,
     show: Annotated[
@@ -85,6 +90,7 @@ def search(
             metavar="FIELD",
             help="Print the results in the order of a field of the metadata; -FIELD: the largest or latest first.",
             show_default=False,
+            rich_help_panel=_ORDER,
         ),
     ] = None,
     boost: Annotated[
@@ -93,6 +99,7 @@ def search(
             metavar="FIELD:NUMBER",
             help="Prefer recent documents (created_at:30d; also h, w and y), or large numbers of a field (votes:10).",
             show_default=False,
+            rich_help_panel=_ORDER,
         ),
     ] = None,
     mode: Annotated[
@@ -112,7 +119,8 @@ def search(
     fusion: Annotated[
         str,
         typer.Option(
-            help="How hybrid mode combines meaning and words: weighted (by scores) or rrf (by ranks)."
+            help="How hybrid mode combines meaning and words: weighted (by scores) or rrf (by ranks).",
+            rich_help_panel=_SCORES,
         ),
     ] = "weighted",
     where: Where = None,
@@ -134,6 +142,7 @@ def search(
         typer.Option(
             "--collapse",
             help="Show only the best result of a group of near-duplicates, with the ids of the others.",
+            rich_help_panel=_ORDER,
         ),
     ] = False,
     threshold: Annotated[
@@ -141,6 +150,7 @@ def search(
         typer.Option(
             help="Near-duplicate threshold for --collapse, a cosine. Default: 0.95.",
             show_default=False,
+            rich_help_panel=_ORDER,
         ),
     ] = None,
     pieces: Annotated[
@@ -148,6 +158,7 @@ def search(
         typer.Option(
             "--pieces",
             help="Show each piece of a document as a result of its own, with its place in the document.",
+            rich_help_panel=_ORDER,
         ),
     ] = False,
     exact: Annotated[
@@ -156,12 +167,14 @@ def search(
             "--exact",
             help="Compute the cosines of the results from their texts, not from vectors in 16 bits per number (which differ "
             "by at most 1e-4).",
+            rich_help_panel=_SCORES,
         ),
     ] = False,
     correct: Annotated[
         bool,
         typer.Option(
             help="Replace a word that no document contains by the most similar word of the collection, and print a note.",
+            rich_help_panel=_SCORES,
         ),
     ] = True,
     queries: Annotated[
@@ -172,6 +185,7 @@ def search(
             help='A file of queries: one text per line, JSON lines such as {"id": 1, "query": "..."}, or a table (.csv, '
             ".tsv, .xlsx, .parquet, .json) with a column query, question or text; - is standard input.",
             show_default=False,
+            rich_help_panel=_MANY,
         ),
     ] = None,
     output: Annotated[
@@ -181,6 +195,7 @@ def search(
             "--output",
             help="Write the results of --queries to a .jsonl file.",
             show_default=False,
+            rich_help_panel=_MANY,
         ),
     ] = None,
     as_json: AsJson = False,

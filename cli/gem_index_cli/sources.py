@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -54,6 +54,8 @@ Whole = Annotated[
 @dataclass(frozen=True)
 class FolderOptions:
     """How folders are read."""
+
+    PANEL: ClassVar = "Folders"
 
     glob: Annotated[
         list[str] | None,
@@ -116,6 +118,8 @@ class FolderOptions:
 @dataclass(frozen=True)
 class QueryOptions:
     """How databases are read."""
+
+    PANEL: ClassVar = "Databases"
 
     query: Annotated[
         str | None, typer.Option(help="The SELECT statement that reads a database.")

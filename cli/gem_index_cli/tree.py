@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["MODULES", "modules_for"]
+__all__ = ["MODULES", "PANELS", "modules_for"]
 
 MODULES: dict[str, tuple[str, ...]] = {
     "demo": ("demo",),
@@ -38,7 +38,24 @@ MODULES: dict[str, tuple[str, ...]] = {
     "evaluate": ("eval",),
     "database": ("db",),
 }
-"""The commands and groups that the ``register`` function of each module adds, in the order of the help."""
+"""The commands and groups that the ``register`` function of each module adds."""
+
+PANELS: dict[str, tuple[str, ...]] = {
+    "Start": ("demo", "inspect", "build", "add"),
+    "Search": (
+        *("search", "similar", "rerank", "explain", "similarity"),
+        *("calibrate", "duplicates", "topics"),
+    ),
+    "Collections": (
+        *("status", "describe", "list", "show", "count", "delete", "watch", "refit", "drift"),
+        *("verify", "compact", "export", "import", "backup", "drop", "db"),
+    ),
+    "Vectors and models": ("vectors", "models", "fit", "encode"),
+    "Databases": ("push", "pull", "embed", "targets"),
+    "Servers": ("serve", "keys", "mcp"),
+    "Measure": ("eval",),
+}
+"""The commands in each panel of the help; ``neighbours``, the former name of ``similar``, is in none."""
 
 
 def modules_for(arguments: Sequence[str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import typer.core
 
 from gem_index import GemEncoder, Home
 from gem_index_cli.main import main, run
+from gem_index_cli.output import in_units
 
 
 def test_fields_that_count_more(gem, tmp_path):
@@ -767,3 +768,35 @@ def test_vectors_that_know_few_words_are_told(gem, faq_file, tmp_path, keys):
         assert answer.status == 0, answer.err
         told = "Note: the word vectors know" in answer.err
         assert told is (keys != "{}"), answer.err
+
+
+def test_the_status_is_one_table_and_explains_the_tail(gem, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    path = tmp_path / "texts.txt"
+    path.write_text("a bank\na river\n")
+    gem("build", "questions", path)
+    gem("status", "questions")
+    assert "tail:" not in gem("status").out
+    path.write_text("a third text\n")
+    gem("add", "questions", path)
+    lines = gem("status").out.splitlines()
+    assert [line.split()[0] for line in lines if line.strip()][::2] == ["collection", "questions"]
+    assert lines[-1] == "tail: documents newer than the index; searches compare them one by one."
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (141_656, "142 kB"),
+        (2_400_000_000, "2 GB"),
+        (5_000_000_000_000, "5000 GB"),
+    ],
+)
+def test_bytes_in_units(count, text):
+    assert in_units(count) == text

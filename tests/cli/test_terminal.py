@@ -166,7 +166,7 @@ class TestOutput:
             assert all(len(line) <= 80 for line in shown.splitlines()), command
             if command[0] != "vectors":
                 assert name in shown
-        for heading in ("documents", "vectors", "preset", "fitted on", "tail", "index bytes"):
+        for heading in ("documents", "vectors", "language", "fitted", "tail", "size"):
             assert heading in gem("status").out
         shown = [line for line in gem("demo").out.splitlines() if "Everything lies in" not in line]
         assert all(len(line) <= 80 for line in shown)

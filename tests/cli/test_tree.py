@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 import typer
 
-from gem_index_cli.tree import MODULES, modules_for
+from gem_index_cli.tree import MODULES, PANELS, modules_for
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -53,3 +53,52 @@ def test_unknown_commands_are_compared_with_all(gem):
     answer = gem("serch", "faq")
     assert answer.status == 2
     assert "'search'" in answer.err
+
+
+def panels(text):
+    """The panels of a help text, each with its entries."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("╭─ "):
+            entries = found.setdefault(line.strip("╭─╮ "), [])
+        elif line.startswith("│ ") and line[2] not in " *":
+            entries.append(line[2:].split()[0])
+    return found
+
+
+def test_every_command_is_in_one_panel():
+    named = [name for names in PANELS.values() for name in names]
+    assert sorted([*named, "neighbours"]) == sorted(
+        name for names in MODULES.values() for name in names
+    )
+
+
+def test_the_help_is_divided_into_panels(gem):
+    found = panels(gem("--help").out)
+    del found["Options"]
+    assert {panel: tuple(names) for panel, names in found.items()} == PANELS
+
+
+@pytest.mark.parametrize(
+    ("command", "everyday"),
+    [
+        (
+            "build",
+            "vectors index language whole prune json id-field text-field clean on-error chunk help",
+        ),
+        ("search", "show snippets mode min-score where rerank why json jsonl help"),
+    ],
+)
+def test_a_command_shows_its_everyday_options_first(gem, command, everyday):
+    found = panels(gem(command, "--help").out)
+    first = [name.removeprefix("--") for name in found.pop("Options") if name != "-k"]
+    assert first == everyday.split()
+    assert len(found) > 2
+    if command == "build":
+        assert found["Configuration of the model"][2:6] == [
+            "--window",
+            "--components",
+            "--removed",
+            "--power",
+        ]
+        assert found["Cluster"] == ["--parts", "--scheduler"]
