@@ -19,6 +19,7 @@ PACKAGES = (
     "gem_index.vectors",
     "gem_index.targets",
     "gem_index.sparse",
+    "gem_index.evaluation",
     "gem_index.progress",
     "gem_index.distributed",
     "gem_index.testing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -127,6 +128,50 @@ def retrieval(
     task = read_beir(folder, split)
     found, head = candidates_of(context, config, encoder, baselines, background)
     print_evaluation(evaluate_retrieval(task, found), head, as_json, markdown)
+
+
+@app.command("collection")
+def collection_(
+    context: typer.Context,
+    collections: Annotated[
+        str,
+        typer.Argument(
+            metavar="COLLECTION", help="Name of the collection, or several names joined by commas."
+        ),
+    ],
+    queries: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERIES",
+            help="A file of queries (.csv, .tsv, .xlsx, .parquet, .jsonl, .json) with the columns query and expected: the "
+            "id of a right document, or a list of ids.",
+        ),
+    ],
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Measure how well collections find the documents that your own queries expect, in several modes side by side."""
+    from gem_index.evaluate.tables import Evaluation, Table
+    from gem_index.evaluation import evaluate_search
+
+    home = home_of(context)
+    names = [name.strip() for name in collections.split(",")]
+    found = evaluate_search([home.collection(name) for name in names], queries)
+    rows = [
+        (
+            each.collection,
+            each.setting,
+            f"{each.ndcg.value:.1f} ({each.ndcg.low:.1f}…{each.ndcg.high:.1f})",
+            f"{each.recall.value:.1f}",
+            f"{each.mrr.value:.1f}",
+            f"{each.first.value:.1f}",
+        )
+        for each in found
+    ]
+    headings = ("collection", "setting", ">nDCG@10", ">recall@10", ">MRR@10", ">first")
+    table = Table(f"{found[0].queries} queries", headings, rows)
+    measured = {"task": "collection", "results": [asdict(each) for each in found]}
+    print_evaluation(Evaluation(measured, [table]), {}, as_json, markdown)
 
 
 @app.command()

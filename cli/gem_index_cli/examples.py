@@ -137,6 +137,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "vectors export": ("gem-index vectors export small -o small.vec.gz",),
     "eval sts": ("gem-index eval sts sts-dev.csv",),
+    "eval collection": (
+        "gem-index eval collection faq expected.csv",
+        "gem-index eval collection faq,faq-small expected.csv --json",
+    ),
     "eval cqa": ("gem-index eval cqa SemEval2016-Task3-CQA-QL-dev.xml",),
     "eval retrieval": ("gem-index eval retrieval scifact/",),
     "eval suite": ("gem-index eval suite dev-sets.toml --plot gains.png",),

@@ -189,3 +189,25 @@ def test_a_command_of_the_papers_package_says_what_to_install(gem, name):
         f"Error: eval {name} makes one of the paper's tables, and its package is not installed; expected it: "
         "pip install gem-index-paper\n"
     )
+
+
+def test_collection(gem, tmp_path):
+    rows = [("visa", "How do I renew a visa?"), ("bank", "When does the bank open?")]
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in rows))
+    for name in ("faq", "again"):
+        assert gem("build", name, path).status == 0
+    queries = tmp_path / "expected.csv"
+    queries.write_text("query,expected\nrenew my visa,visa\nis the bank open,bank\nwho wins,\n")
+    shown = gem("eval", "collection", "faq, again", queries).out
+    assert "2 queries" in shown
+    lines = [line.split() for line in shown.splitlines() if "100.0 (100.0" in line]
+    assert [line[:2] for line in lines[:2]] == [["faq", "hybrid"], ["faq", "re-ranked"]]
+    assert len(lines) >= 6
+    found = gem("eval", "collection", "faq", queries, "--json").json
+    assert found["task"] == "collection"
+    assert found["results"][0]["first"] == {"value": 100.0, "low": 100.0, "high": 100.0}
+    queries.write_text("query,expected\nrenew my visa,fax\n")
+    failed = gem("eval", "collection", "faq", queries)
+    assert failed.status == 2
+    assert "the queries expect 'fax', which the collection faq does not have" in failed.err

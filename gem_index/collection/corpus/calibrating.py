@@ -19,7 +19,7 @@ from gem_index.quoting import quoted
 from gem_index.text.tokens import tokenize
 from gem_index.text.units import unit_spans
 
-__all__ = ["calibrate", "lowest_score", "part_of", "score_reached_by"]
+__all__ = ["calibrate", "check_expected", "lowest_score", "part_of", "score_reached_by"]
 
 _WRONG = 0.1
 """The share of wrong first results at or above the score, from queries with known answers."""
@@ -40,14 +40,9 @@ def calibrate(
     with access.reading() as rows:
         count = rows.documents.count()
         parts = _parts(CollectionTexts(rows.documents)) if queries is None else {}
-        right = parts if queries is None else queries
-        wanted = {name for names in right.values() for name in names}
-        missing = sorted(wanted - rows.documents.seqs_of(sorted(wanted)).keys())
-    if missing:
-        raise InputError(
-            f"the queries expect {quoted(missing[0])}, which the collection {access.name} does not have; expected ids of "
-            "its documents"
-        )
+    if queries is not None:
+        check_expected(access, queries)
+    right = parts if queries is None else queries
     if len(right) < _LEAST:
         found = f"{len(right)} queries" if queries is not None else f"{len(right)} documents"
         raise InputError(f"found {found} to calibrate with; expected at least {_LEAST}")
@@ -65,6 +60,25 @@ def calibrate(
     with access.writing_rows() as rows:
         rows.names.use_calibration(access.id, result.to_json())
     return result
+
+
+def check_expected(access: CollectionAccess, queries: Mapping[str, Sequence[str]]) -> None:
+    """Check that a collection has the right documents of queries.
+
+    Raises
+    ------
+    InputError
+        If it does not have one of them.
+    """
+    wanted = sorted({name for names in queries.values() for name in names})
+    with access.reading() as rows:
+        known = rows.documents.seqs_of(wanted)
+    missing = next((name for name in wanted if name not in known), None)
+    if missing is not None:
+        raise InputError(
+            f"the queries expect {quoted(missing)}, which the collection {access.name} does not have; expected ids of its "
+            "documents"
+        )
 
 
 def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
