@@ -1,23 +1,26 @@
-"""Measure a collection's search with queries of one's own, whose right documents are known."""
+"""Measures with data of one's own: a search with queries whose right documents are known, vectors with pairs of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
-from gem_index.arrays import F64
+from gem_index.arrays import F64, I64
 from gem_index.collection import Collection, SearchOptions
 from gem_index.collection.corpus.calibrating import check_expected
 from gem_index.errors import InputError
 from gem_index.evaluate.metrics import bootstrap
+from gem_index.evaluate.pairs import Pairs, area_under_curve, best_threshold, read_pairs
 from gem_index.evaluate.retrieval import measures
+from gem_index.gem.combined import Encoder
 from gem_index.readers.expected import read_expected
 
-__all__ = ["SETTINGS", "Mean", "SearchQuality", "evaluate_search"]
+__all__ = ["SETTINGS", "Mean", "PairQuality", "SearchQuality", "evaluate_pairs", "evaluate_search"]
 
 SETTINGS: Mapping[str, SearchOptions] = {
     "hybrid": {},
@@ -41,9 +44,39 @@ class Mean:
     @classmethod
     def of(cls, values: F64) -> Mean:
         """Return the mean of some values (n,), and the interval from 2,000 samples of them."""
-        means = bootstrap(lambda samples: values[samples].mean(axis=1), len(values))
-        low, high = np.percentile(means, (2.5, 97.5))
-        return cls(float(values.mean()), float(low), float(high))
+        return cls.measured(lambda places: float(values[places].mean()), len(values))
+
+    @classmethod
+    def measured(cls, measure: Callable[[I64], float], items: int) -> Mean:
+        """Return a measure of some items, given their places (n,), and the interval from 2,000 samples of them."""
+        found = bootstrap(lambda samples: np.array([measure(each) for each in samples]), items)
+        low, high = np.nanpercentile(found, (2.5, 97.5))  # a sample may have one label alone
+        return cls(measure(np.arange(items)), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class PairQuality:
+    """How well the cosines of one encoder agree with the numbers of pairs, in percent.
+
+    Attributes
+    ----------
+    encoder : str
+    pairs : int
+    pearson, spearman : Mean
+        The correlations of the cosines with the numbers.
+    auc : Mean, optional
+        With labels 0 and 1: the area under the ROC curve. None with other numbers.
+    f1, threshold : float, optional
+        With labels: the best F1 score, and the cosine from which on pairs are then taken as right.
+    """
+
+    encoder: str
+    pairs: int
+    pearson: Mean
+    spearman: Mean
+    auc: Mean | None
+    f1: float | None
+    threshold: float | None
 
 
 @dataclass(frozen=True)
@@ -72,6 +105,61 @@ class SearchQuality:
     recall: Mean
     mrr: Mean
     first: Mean
+
+
+def evaluate_pairs(
+    encoders: Mapping[str, Encoder], pairs: str | Path | Iterable[Any]
+) -> list[PairQuality]:
+    """Compare the cosines of pairs of texts with their numbers, for several encoders side by side.
+
+    Parameters
+    ----------
+    encoders : mapping of str to Encoder
+        By a name for the result, such as ``{"faq": faq.encoder, "plain": GemEncoder(open_vectors("wordllama"))}``.
+    pairs : str, Path or iterable
+        A file, a data frame, mappings with ``first``, ``second`` and ``score`` or ``label`` (also ``text1``, ``sentence1``,
+        ``question1`` and so on), or triples.
+
+    Returns
+    -------
+    list of PairQuality
+
+    Raises
+    ------
+    InputError
+        If all numbers are equal; RecordError if a record has another form.
+    """
+    known = read_pairs(pairs)
+    return [_quality(name, encoder, known) for name, encoder in encoders.items()]
+
+
+def _quality(name: str, encoder: Encoder, pairs: Pairs) -> PairQuality:
+    first, second = (
+        encoder.encode(texts).astype(np.float64) for texts in (pairs.first, pairs.second)
+    )
+    cosines: F64 = (first * second).sum(axis=1)
+    scores, labels, count = pairs.scores, pairs.labels, len(pairs.scores)
+    ranks, of_scores = stats.rankdata(cosines), stats.rankdata(scores)
+    threshold, f1 = (None, None) if labels is None else best_threshold(labels, cosines)
+    auc = None
+    if labels is not None:
+        auc = Mean.measured(lambda n: 100 * area_under_curve(labels[n], cosines[n]), count)
+    return PairQuality(
+        name,
+        count,
+        Mean.measured(lambda n: _correlation(scores[n], cosines[n]), count),
+        Mean.measured(lambda n: _correlation(of_scores[n], ranks[n]), count),
+        auc,
+        None if f1 is None else 100 * f1,
+        threshold,
+    )
+
+
+def _correlation(x: F64, y: F64) -> float:
+    """Return Pearson's r x 100; NaN if all values of one side are equal."""
+    if len(set(x.tolist())) < 2 or len(set(y.tolist())) < 2:
+        return float("nan")
+    return float(100 * np.corrcoef(x, y)[0, 1])
 
 
 def evaluate_search(

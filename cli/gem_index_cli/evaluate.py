@@ -175,6 +175,40 @@ def collection_(
 
 
 @app.command()
+@takes(config=ConfigOptions, encoder=EncoderOptions)
+def pairs(
+    context: typer.Context,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json) with the columns first, second, and score or label.",
+        ),
+    ],
+    config: ConfigOptions,
+    encoder: EncoderOptions,
+    as_json: AsJson = False,
+    markdown: Markdown = False,
+) -> None:
+    """Compare cosines with the numbers of your own pairs of texts: scores, or the labels 0 and 1."""
+    from gem_index.evaluate.tables import Evaluation, Table
+    from gem_index.evaluation import evaluate_pairs
+
+    [found] = evaluate_pairs({"": encoder.encoder(context, config)}, file)
+    measured = {"Pearson's r": found.pearson, "Spearman's rho": found.spearman, "AUC": found.auc}
+    rows: list[tuple[object, ...]] = [
+        (name, each.value, f"{each.low:.2f} … {each.high:.2f}")
+        for name, each in measured.items()
+        if each is not None
+    ]
+    if found.threshold is not None:
+        rows.append((f"best F1, from the cosine {found.threshold:.3f} on", found.f1, None))
+    table = Table(f"{found.pairs} pairs", ("measure", ">x 100", ">95 %"), rows)
+    json = {"task": "pairs", **{k: v for k, v in asdict(found).items() if k != "encoder"}}
+    print_evaluation(Evaluation(json, [table]), {}, as_json, markdown)
+
+
+@app.command()
 def suite(
     context: typer.Context,
     file: Annotated[

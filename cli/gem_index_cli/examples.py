@@ -141,6 +141,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index eval collection faq expected.csv",
         "gem-index eval collection faq,faq-small expected.csv --json",
     ),
+    "eval pairs": ("gem-index eval pairs pairs.csv --collection faq",),
     "eval cqa": ("gem-index eval cqa SemEval2016-Task3-CQA-QL-dev.xml",),
     "eval retrieval": ("gem-index eval retrieval scifact/",),
     "eval suite": ("gem-index eval suite dev-sets.toml --plot gains.png",),

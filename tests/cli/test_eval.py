@@ -1,6 +1,7 @@
 """gem-index eval, as a user runs it."""
 
 import json
+import re
 
 import pytest
 
@@ -211,3 +212,28 @@ def test_collection(gem, tmp_path):
     failed = gem("eval", "collection", "faq", queries)
     assert failed.status == 2
     assert "the queries expect 'fax', which the collection faq does not have" in failed.err
+
+
+def test_own_pairs(gem, tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text(
+        "first,second,label\nrenew a visa,renew my visa,1\ntea,a bank,0\na bank,the bank,1\na visa,tea,0\n"
+    )
+    options = ("--vectors", "wordllama-gem")
+    shown = gem("eval", "pairs", path, *options).out
+    assert "4 pairs" in shown
+    assert re.search(r"AUC +100\.00", shown)
+    assert re.search(r"best F1, from the cosine \d\.\d{3} on +100\.00 +-", shown)
+    found = gem("eval", "pairs", path, *options, "--json").json
+    assert (found["task"], found["pairs"], found["f1"], found["auc"]["value"]) == (
+        "pairs",
+        4,
+        100,
+        100,
+    )
+    path.write_text("first,second,score\na,b,1\nc,d,2\nriver,river,5\n")
+    assert "AUC" not in gem("eval", "pairs", path, *options).out
+    path.write_text("first,second\na,b\n")
+    failed = gem("eval", "pairs", path, *options)
+    assert failed.status == 2
+    assert "expected two texts and a number" in failed.err

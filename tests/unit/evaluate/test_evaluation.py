@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from brute_force import documents
-from gem_index.errors import InputError
-from gem_index.evaluation import SETTINGS, Mean, evaluate_search
+from gem_index.errors import InputError, RecordError
+from gem_index.evaluate.pairs import area_under_curve, best_threshold, read_pairs
+from gem_index.evaluation import SETTINGS, Mean, evaluate_pairs, evaluate_search
 from homes import create_faq
 
 
@@ -68,3 +69,91 @@ def test_bad_queries(faq):
         InputError, match="the queries expect 'nowhere', which the collection faq does not"
     ):
         evaluate_search(faq, [("a bank", "nowhere")])
+
+
+SCORED = [
+    ("open a bank account", "open an account at the bank", 5),
+    ("open a bank account", "close a bank account", 3.5),
+    ("renew a visa", "how do I renew my visa", 4.5),
+    ("renew a visa", "the school is closed", 0.5),
+    ("a cheap flight", "a river in the city", 0),
+    ("a cheap flight", "the bank opens", 1),
+]
+
+
+def test_the_area_under_the_curve_counts_pairs_in_order():
+    labels = np.array([True, False, True, False])
+    assert area_under_curve(labels, np.array([0.9, 0.1, 0.8, 0.2])) == 1
+    assert area_under_curve(labels, np.array([0.9, 0.85, 0.8, 0.2])) == 0.75
+    assert area_under_curve(labels, np.array([0.5, 0.5, 0.5, 0.5])) == 0.5
+    assert np.isnan(area_under_curve(labels[:1], np.array([0.5])))
+
+
+def test_the_best_threshold_has_the_highest_f1_score():
+    labels = np.array([True, True, False, True, False, False])
+    cosines = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.5])
+    threshold, f1 = best_threshold(labels, cosines)
+    naive = {
+        t: 2 * (labels & (cosines >= t)).sum() / ((cosines >= t).sum() + labels.sum())
+        for t in cosines
+    }
+    assert f1 == max(naive.values())
+    assert naive[threshold] == f1
+    assert threshold == 0.6
+
+
+def test_pairs_with_scores_and_with_labels(faq):
+    encoder = faq.encoder
+    [found] = evaluate_pairs({"faq": encoder}, SCORED)
+    cosines = [
+        float(encoder.encode([a]).astype(float)[0] @ encoder.encode([b]).astype(float)[0])
+        for a, b, _ in SCORED
+    ]
+    numbers = [score for *_, score in SCORED]
+    assert (found.encoder, found.pairs, found.auc, found.threshold) == ("faq", 6, None, None)
+    assert found.pearson.value == pytest.approx(100 * np.corrcoef(cosines, numbers)[0, 1], abs=1e-3)
+    assert found.pearson.low <= found.pearson.value <= found.pearson.high
+    labels = [(a, b, int(score >= 3)) for a, b, score in SCORED]
+    one, other = evaluate_pairs({"one": encoder, "other": encoder}, labels)
+    assert one.auc == other.auc
+    gold = np.array([label for *_, label in labels]) == 1
+    assert one.auc.value == pytest.approx(100 * area_under_curve(gold, np.array(cosines)))
+    assert one.f1 == pytest.approx(100 * best_threshold(gold, np.array(cosines))[1])
+
+
+def test_pairs_from_files_frames_and_mappings(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rows = [{"question1": a, "question2": b, "is_duplicate": int(s > 3)} for a, b, s in SCORED]
+    path = tmp_path / "pairs.csv"
+    pandas.DataFrame(rows).to_csv(path, index=False)
+    for source in (rows, pandas.DataFrame(rows), path, str(path)):
+        found = read_pairs(source)
+        assert found.first == tuple(a for a, *_ in SCORED)
+        assert found.second == tuple(b for _, b, _ in SCORED)
+        assert found.labels.tolist() == [s > 3 for *_, s in SCORED]
+    assert read_pairs(SCORED).labels is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        ("a", "b"),
+        ("a", "b", "c"),
+        ("a", 1, 2),
+        {"first": "a", "second": "b"},
+        "a",
+        ("a", "b", np.nan),
+    ],
+)
+def test_pairs_of_another_form(record):
+    with pytest.raises(
+        RecordError, match="pairs line 7: found .*; expected two texts and a number"
+    ):
+        read_pairs([*SCORED, record])
+
+
+def test_pairs_with_equal_numbers():
+    with pytest.raises(
+        InputError, match="^pairs holds 1 pairs with equal numbers; expected different"
+    ):
+        read_pairs(SCORED[:1])
