@@ -280,16 +280,16 @@ class Database:
         OSError
             If the file cannot be written.
         """
-        with (
-            self._engine.connect() as connection,
-            closing(sqlite3.connect(path)) as target,
-        ):
-            source = connection.connection.driver_connection
-            assert isinstance(source, sqlite3.Connection)
-            try:
+        try:
+            with (
+                self._engine.connect() as connection,
+                closing(sqlite3.connect(path)) as target,
+            ):
+                source = connection.connection.driver_connection
+                assert isinstance(source, sqlite3.Connection)
                 source.backup(target)
-            except sqlite3.Error as error:
-                raise OSError(errno.EIO, str(error), str(path)) from error
+        except sqlite3.Error as error:
+            raise OSError(errno.EIO, str(error), str(path)) from error
 
     def _note_checkout(self, connection: Any, _record: object, _proxy: object) -> None:
         self._in_use[connection] = get_ident()
