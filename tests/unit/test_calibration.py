@@ -253,7 +253,7 @@ def test_expected_documents_of_a_file(tmp_path):
 
 
 def test_expected_documents_of_objects():
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[test-formats]"')
     frame = pandas.DataFrame({"query": ["a", "b", "c"], "expected": [1.0, None, 3.0]})
     assert read_expected(frame) == {"a": ["1"], "b": [], "c": ["3"]}
     lists = pandas.DataFrame({"text": ["a", "b"], "ids": [np.array([1, 2]), ["x"]]})

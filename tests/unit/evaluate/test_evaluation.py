@@ -122,7 +122,7 @@ def test_pairs_with_scores_and_with_labels(faq):
 
 
 def test_pairs_from_files_frames_and_mappings(tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[test-formats]"')
     rows = [{"question1": a, "question2": b, "is_duplicate": int(s > 3)} for a, b, s in SCORED]
     path = tmp_path / "pairs.csv"
     pandas.DataFrame(rows).to_csv(path, index=False)
