@@ -132,7 +132,7 @@ def write_snapshot(
     mapping
         Hash and size of each file, for :meth:`Snapshot.damage`.
     """
-    with disk_errors("the index"):
+    with disk_errors("the index", "it is as it was"):
         publish_directory(directory, lambda folder: fill_snapshot(folder, new, old))
         return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
 
@@ -186,7 +186,7 @@ def join_snapshots(
             folder, new, built, sum(s.documents for s in every), sum(s.words for s in every)
         )
 
-    with disk_errors("the index"):
+    with disk_errors("the index", "it is as it was"):
         publish_directory(directory, fill)
         return _table(directory, {})
 

@@ -1,16 +1,21 @@
 """A process that writes to a home until it is killed, and prints each step before it begins and after it is acknowledged.
 
-``python worker.py HOME SEED``: one JSON line before each step ({"begin": step}) and one after it ({"done": number}).
+``python worker.py HOME SEED [LIBRARY]``: a JSON line before each step ({"begin": step}) and after it ({"done": number}).
+With the preloaded library of inject.c, the disk is full during some steps: {"undone": number} if nothing of one was kept.
 """
 
+import ctypes
+import errno
 import json
+import os
 import random
 import sys
 from types import ModuleType
 
-from gem_index import Document, Home
+from gem_index import Collection, Document, Home
 from gem_index.collection.state import texts as collection_texts
 from gem_index.collection.write import writing
+from gem_index.errors import GemIndexError
 from gem_index.index import checkpoint, snapshot_writing
 
 WORDS = [
@@ -62,6 +67,7 @@ def _replace(module: ModuleType, **values: int) -> None:
 
 def main() -> None:
     home, seed = Home(sys.argv[1]), int(sys.argv[2])
+    library = ctypes.CDLL(sys.argv[3]) if len(sys.argv) > 3 else None
     _replace(writing, _TAIL_LIMIT=40)  # so that snapshots come often
     _replace(collection_texts, _BLOCK=30)
     _replace(snapshot_writing, _LEAST_DOCUMENTS=1)  # files of fields
@@ -73,18 +79,37 @@ def main() -> None:
     for number in range(seed * 1000, seed * 1000 + 1000):
         step = step_of(rng, number, list(state))
         print(json.dumps({"begin": step}), flush=True)
-        if step["kind"] == "ingest":
-            made.upsert(
-                Document(id=i, text=text, metadata={"of": i}) for i, text in step["texts"].items()
+        if library is not None and rng.random() < 0.5:
+            library.inject_arm(
+                os.fsencode(home.root), ctypes.c_long(rng.randint(1, 80)), -errno.ENOSPC
             )
-        elif step["kind"] == "delete":
-            made.delete(step["ids"])
-        elif step["kind"] == "refit":
-            made.refit()
-        else:
-            home.compact("c")
+        try:
+            take(home, made, step)
+        except GemIndexError:
+            assert library is not None
+            library.inject_disarm()
+            before, state = state, stored(home)
+            assert state in (before, apply(before, step))
+            print(json.dumps({"undone" if state == before else "done": number}), flush=True)
+            continue
+        if library is not None:
+            library.inject_disarm()
         state = apply(state, step)
         print(json.dumps({"done": number}), flush=True)
+
+
+def take(home: Home, made: Collection, step: dict) -> None:
+    """Take one step."""
+    if step["kind"] == "ingest":
+        made.upsert(
+            Document(id=i, text=text, metadata={"of": i}) for i, text in step["texts"].items()
+        )
+    elif step["kind"] == "delete":
+        made.delete(step["ids"])
+    elif step["kind"] == "refit":
+        made.refit()
+    else:
+        home.compact("c")
 
 
 def stored(home: Home) -> dict[str, str]:
