@@ -1,4 +1,4 @@
-"""Commands on all documents of a collection together: duplicates, topics."""
+"""Commands on all documents of a collection together: duplicates, topics, map."""
 
 from __future__ import annotations
 
@@ -177,7 +177,56 @@ def _assigned(topics: Topics) -> list[dict[str, Any]]:
     ]
 
 
+def draw_map(
+    context: typer.Context,
+    collection: CollectionName,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A page (.html), a picture (.png, .svg, .pdf), or a table (.csv) of the places.",
+        ),
+    ],
+    color: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Color the documents by a field of the metadata. Default: by their topics.",
+            show_default=False,
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make the map again, with documents that came later.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a map of a collection, with similar documents near each other."""
+    check_target(output, "map.html", ".html", ".png", ".svg", ".pdf", ".csv")
+    found = home_of(context).collection(collection)
+    with progress_bar("read") as progress:
+        made = found.draw_map(output, color=color, again=again, progress=progress)
+    shown, missing = len(made.ids), made.documents - len(made.ids)
+    if as_json:
+        print_json(
+            {
+                "collection": found.name,
+                "shown": shown,
+                "documents": made.documents,
+                "output": str(output),
+            }
+        )
+        return
+    say(f"Map of {shown} documents: {output}")
+    if missing:
+        say(
+            f"{missing} documents have no place: they came later (--again), have no words, or are more than the map has "
+            "room for."
+        )
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
     app.command("duplicates")(duplicates)
     app.command("topics")(topics)
+    app.command("map")(draw_map)

@@ -137,7 +137,7 @@ async def drop(name: str, context: Context) -> dict[str, str]:
 
 @router.get("/{name}/drift", dependencies=READ)
 async def drift(name: str, context: Context) -> dict[str, Any]:
-    """Return how much a refit would change the cosines."""
+    """Return how much a refit would change the cosines, and whether the new documents are about new subjects."""
     return asdict(await context.examine(name, Collection.drift))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
@@ -160,8 +161,8 @@ class CorpusQuestions:
         """Place the documents on a plane, similar ones near each other, and store the map until the next refit.
 
         The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
-        components; the same documents give the same places on one machine. If a collection has more than 100,000 distinct
-        texts, 100,000 of them, at even intervals, get a place.
+        components; the same documents give the same places on one machine. If a collection has more than 200,000 distinct
+        texts, 200,000 of them, at even intervals, get a place.
 
         Parameters
         ----------
@@ -180,11 +181,56 @@ class CorpusQuestions:
         with reporting(progress, "read") as show:
             return make_map(self.access, show)
 
+    def draw_map(
+        self,
+        path: str | Path,
+        *,
+        color: str | None = None,
+        again: bool = False,
+        progress: ProgressOption = None,
+    ) -> DocumentMap:
+        """Write the map to a file: the stored one, or a new one if there is none; see :meth:`make_map`.
+
+        Each group of documents has a mark of its own (a color and a shape), which the legend explains.
+
+        Parameters
+        ----------
+        path : str or Path
+            A page (``.html``), which needs no other files and shows the text under the pointer; a picture (``.png``,
+            ``.svg``, ``.pdf``); or a table (``.csv``) with id, x and y from 0 to 1, and the number and name of the group.
+        color : str, optional
+            A metadata field whose values are the groups: see :meth:`map_colors`. By default the groups are topics.
+        again : bool
+            Make the map again, for example because documents were added.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Returns
+        -------
+        DocumentMap
+            The map. If its ``documents`` are more than its ``ids``, some documents have no place.
+
+        Raises
+        ------
+        InputError
+            If the name has another ending, the file cannot be written, no document has the field, or no document has a word.
+        MissingExtraError
+            If openTSNE is not installed; or matplotlib, if the map is a picture.
+        """
+        from gem_index.collection.corpus.document_map import draw_map
+
+        with reporting(progress, "read") as show:
+            return draw_map(self.access, path, color, again, show)
+
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
-        """Measure how much a refit would change the cosines of the documents.
+        """Measure how much a refit would change the cosines, and whether the new documents are about new subjects.
 
         The model is compared with one that is fitted on all present texts, as by a refit (a fit on a sample would differ
         because of its size). This takes as long as a fit; a refit also encodes and indexes.
+
+        For new subjects, the texts that came after the fit are compared with those of the fit, by their nearest neighbors:
+        see :class:`gem_index.results.Novelty`. This part needs at least 20 texts on either side, and compares at most 5,000
+        new and 10,000 fitted ones.
 
         Parameters
         ----------

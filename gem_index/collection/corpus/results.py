@@ -128,7 +128,7 @@ class DocumentMap:
         Names of metadata fields, the most frequent first.
     documents : int
         Number of documents in the collection now, including those without a place: added later, without words, or beyond
-        100,000.
+        200,000.
     """
 
     ids: tuple[str, ...]
