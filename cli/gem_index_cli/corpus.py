@@ -53,9 +53,15 @@ def duplicates(
         bool,
         typer.Option(
             "--contrasts",
-            help="Also compare short texts that differ by a number, a negation or the order of words; mark them.",
+            help="Also compare short texts that differ by a number, a negation, opposites or the order of words; mark them.",
         ),
     ] = False,
+    link: Annotated[
+        str,
+        typer.Option(
+            help="single: chains are allowed; complete: every two documents of a group are near."
+        ),
+    ] = "single",
     where: Where = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
@@ -66,7 +72,9 @@ def duplicates(
     with progress_bar("read") as progress:
         given = {"threshold": threshold, "views": view, "overlap": overlap}
         options: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
-        groups = found.duplicates(**options, contrasts=contrasts, where=accepted, progress=progress)
+        groups = found.duplicates(
+            **options, contrasts=contrasts, link=link, where=accepted, progress=progress
+        )
     if as_json or as_json_lines:
         rows = [{"score": each.score, **asdict(each), "text": str(each.text)} for each in groups]
         print_json_lines(rows) if as_json_lines else print_json(rows)

@@ -69,6 +69,7 @@ class DuplicatesBody(StrictBody):
     views: Sequence[str] = ("wording", "meaning")
     overlap: float = 0.7
     contrasts: bool = False
+    link: str = "single"
     where: dict[str, Any] | None = None
 
 

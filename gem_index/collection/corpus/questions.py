@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
-from gem_index.collection.corpus.duplicates_request import OVERLAP, VIEWS, DuplicatesRequest
+from gem_index.collection.corpus.duplicates_request import OVERLAP, SINGLE, VIEWS, DuplicatesRequest
 from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
@@ -50,6 +50,7 @@ class CorpusQuestions:
         views: str | Sequence[str] = VIEWS,
         overlap: float = OVERLAP,
         contrasts: bool = False,
+        link: str = SINGLE,
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> DuplicateGroups:
@@ -59,9 +60,11 @@ class CorpusQuestions:
         least the threshold; all pairs are tested. A group can be a chain (A near B, B near C), whose ends are further apart.
 
         Vectors cannot tell "I can log in" from "I can not log in". So two texts of at most 100 characters are not compared
-        if one has other numbers than the other, or only one has a negation. The same words in another order ("Paris to
-        London") are not in one group. A list of words in 15 languages finds negations; it does not know opposites such as
-        "open" and "close".
+        if one has other numbers than the other, or only one has a negation. Opposites ("open" and "close", "on" and "off"),
+        directions ("Paris to London") and the same words in another order are not in one group. Lists of words find
+        negations in 15 languages, and opposites in nine.
+
+        For the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name do not count.
 
         Parameters
         ----------
@@ -74,8 +77,10 @@ class CorpusQuestions:
             divided by the number of trigrams that one or both have (the Jaccard similarity). Case and punctuation do not
             count.
         contrasts : bool
-            Also compare texts that differ by a number, a negation or the order of the same words. Each such document is
-            marked in ``contrasts``.
+            Also compare texts that differ by a number, a negation, opposites or the order of the same words. Each such
+            document is marked in ``contrasts``.
+        link : {"single", "complete"}
+            ``complete``: every two documents of a group are near, in at least one of the views, so that there are no chains.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are compared.
         progress : bool or callable, optional
@@ -89,13 +94,13 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If a threshold is out of its range, or a view is unknown.
+            If a threshold is out of its range, or a view or the link is unknown.
         FilterError
             If the filter is not of the documented form.
         """
         from gem_index.collection.corpus.duplicates import duplicates_of
 
-        request = DuplicatesRequest.of(threshold, views, overlap, contrasts)
+        request = DuplicatesRequest.of(threshold, views, overlap, contrasts, link)
         with reporting(progress, "read") as show:
             return duplicates_of(self.access, request, where, show)
 
