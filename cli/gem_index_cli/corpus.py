@@ -118,7 +118,9 @@ def topics(
     collection: CollectionName,
     n: Annotated[
         int | None,
-        typer.Option("-n", help="Number of topics. Default: √(documents / 8), at most 24."),
+        typer.Option(
+            "-n", "--topics", help="Number of topics. Default: √(documents / 8), at most 24."
+        ),
     ] = None,
     plot: Annotated[
         Path | None,

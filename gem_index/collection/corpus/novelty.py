@@ -31,7 +31,7 @@ NEW = 5_000
 FEWEST = 20
 """Texts on either side, at least."""
 
-BOUND = 3.0
+BOUND = 2.5
 """Standard errors of the interval, chosen by ``python -m benchmarks.novelty``."""
 
 _FAR = 0.9  # quantile of the distances of the fitted texts, from which on a text is far
