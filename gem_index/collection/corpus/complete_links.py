@@ -14,7 +14,7 @@ from gem_index.collection.request import ROUNDING
 
 __all__ = ["complete_parts"]
 
-_BLOCK = 1024
+_PAIRS = 1 << 22  # pairs that are compared at once
 _SLACK = 1e-9  # as in overlaps.c
 
 
@@ -61,8 +61,9 @@ def _rows(
     every = np.asarray(vectors[texts], np.float64)
     trigrams = _matrix(texts, sets)
     sizes = np.diff(trigrams.indptr)
-    for begin in range(0, len(texts), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
+    step = max(1, _PAIRS // len(texts))
+    for begin in range(0, len(texts), step):
+        block = slice(begin, begin + step)
         near = np.zeros((len(texts[block]), len(texts)), bool)
         if MEANING in request.views:
             near |= every[block] @ every.T >= request.threshold - ROUNDING
