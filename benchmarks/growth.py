@@ -74,6 +74,12 @@ def _notebook(n: int) -> str:
     return json.dumps({"cells": [cell, {"cell_type": "markdown", "source": ["- a\n"] * (n // 8)}]})
 
 
+def _nested_mail(n: int) -> str:
+    parts = n // 60
+    heads = "".join(f'Content-Type: multipart/mixed; boundary="b{i}"\n\n--b{i}\n' for i in range(parts))
+    return heads + "Content-Type: text/plain\n\ntext\n"
+
+
 def _filter(n: int) -> dict[str, object]:
     return {
         "$or": [{"year": {"$gte": i}} for i in range(min(400, n // 100))],
@@ -112,6 +118,8 @@ HTML: dict[str, Callable[[int], str]] = {
     "nested elements": lambda n: "<div>" * (n // 8) + "text",
     "nested and closed": lambda n: "<div>" * (n // 16) + "text" + "</div>" * (n // 16),
     "nested links": lambda n: "<ul><li><a href=x>a</a>" * (n // 24),
+    "links in links": lambda n: "<a>" * (n // 3) + "text",
+    "formats in formats": lambda n: "<b><i><p>" * (n // 9) + "text",
     "table in table": lambda n: "<table><tr><td>" * (n // 24) + "text",
     "comments": lambda n: "text <!-- " * (n // 10),
     "headings": lambda n: "<h1><a href=x>a</a></h1>" * (n // 24),
@@ -125,6 +133,10 @@ MARKDOWN: dict[str, Callable[[int], str]] = {
     "links": lambda n: "[a](" * (n // 4),
     "stars": lambda n: "*a_ " * (n // 4),
     "quotes": lambda n: "> " * (n // 2) + "a",
+    "numbers": lambda n: "1. " * (n // 3) + "a",
+    "numbered lines": lambda n: "1.\n" * (n // 3) + "a",
+    "declarations": lambda n: "<!X " * (n // 4),
+    "instructions": lambda n: "<?x " * (n // 4),
     "lists": lambda n: "".join(f"{'  ' * (i % 50)}- a\n" for i in range(n // 50)),
     "no blank lines": lambda n: "- a line of a list\n" * (n // 19),
     "one line": lambda n: "word " * (n // 5),
@@ -170,6 +182,14 @@ INPUTS: dict[str, Callable[[int, Path], Work]] = {
     "mail, encoded words": _file(
         ".eml", "eml", lambda n: "Subject: " + "=?utf-8?q?a?= " * (n // 14) + "\n\ntext\n"
     ),
+    **{
+        f"mail, {name} in {header}": _file(
+            ".eml", "eml", lambda n, sign=sign, header=header: f"{header}: {sign * n}\n\ntext\n"
+        )
+        for header in ("From", "Subject", "Content-Type", "Date", "Content-Disposition")
+        for name, sign in (("brackets", "("), ("quotes", '"'), ("signs", "<"), ("semicolons", ";"))
+    },
+    "mail, parts in parts": _file(".eml", "eml", _nested_mail),
     "mail, addresses": _file(
         ".eml", "eml", lambda n: "To: " + "a@b.de, " * (n // 8) + "x@y.de\n\ntext\n"
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index_cli.context import home_of
-from gem_index_cli.serving import Insecure, KeyFile, Names, read_keys
+from gem_index_cli.serving import Insecure, KeyFile, Names, Tables, pairs_of, read_keys
 
 __all__ = ["register"]
 
@@ -25,6 +25,7 @@ def mcp(
             help="A collection to show; may be repeated. Default: all.", show_default=False
         ),
     ] = None,
+    table: Tables = None,
     allow_add: Annotated[
         bool,
         typer.Option("--allow-add", help="Also give the assistant a tool that stores documents."),
@@ -66,8 +67,9 @@ def mcp(
     given = [option for option, value in settings.items() if value is not None]
     if given and not http:
         raise ConfigError(f"found {given[0]} without --http; expected both, or neither")
+    tables = pairs_of("--table", table)
     if not http:
-        _serve_stdio(context, collection or (), allow_add)
+        _serve_stdio(context, collection or (), tables, allow_add)
         return
     try:
         from gem_index.server.mcp.http import PATH, mcp_application
@@ -81,6 +83,7 @@ def mcp(
         keys={} if key_file is None else read_keys(key_file),
         insecure=insecure,
         names=tuple(name or ()),
+        tables=tables,
     )
     serve(
         options,
@@ -89,7 +92,9 @@ def mcp(
     )
 
 
-def _serve_stdio(context: typer.Context, collections: Sequence[str], allow_add: bool) -> None:
+def _serve_stdio(
+    context: typer.Context, collections: Sequence[str], tables: Mapping[str, str], allow_add: bool
+) -> None:
     """Keep standard output for messages: everything else is printed to standard error."""
     if sys.stdin is None:
         raise InputError("standard input is closed; expected the messages of an assistant")
@@ -104,7 +109,9 @@ def _serve_stdio(context: typer.Context, collections: Sequence[str], allow_add: 
         from gem_index.server.mcp.stdio import serve_stdio
     except ImportError as error:
         raise MissingExtraError("the MCP server", "mcp") from error
-    serve_stdio(mcp_server(home_of(context), only=collections, allow_add=allow_add), output)
+    serve_stdio(
+        mcp_server(home_of(context), only=collections, tables=tables, allow_add=allow_add), output
+    )
 
 
 def register(app: typer.Typer) -> None:

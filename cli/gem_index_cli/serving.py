@@ -22,7 +22,7 @@ from gem_index_cli.parameters import AsJson
 if TYPE_CHECKING:
     from gem_index.home.key_library import Permission
 
-__all__ = ["Insecure", "KeyFile", "Names", "keys", "read_keys", "register"]
+__all__ = ["Insecure", "KeyFile", "Names", "Tables", "keys", "pairs_of", "read_keys", "register"]
 
 keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_help=True)
 
@@ -45,6 +45,16 @@ Names = Annotated[
     typer.Option(
         "--name",
         help="A host name by which clients reach the server, such as that of a reverse proxy; may be repeated.",
+        show_default=False,
+    ),
+]
+
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        help="NAME=URL: a table of a vector database that push filled, searched under this name as a collection is; may be "
+        "repeated.",
         show_default=False,
     ),
 ]
@@ -92,6 +102,7 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    table: Tables = None,
 ) -> None:
     """Serve the home over HTTP: embeddings, re-ranking, search, in the interfaces of OpenAI, Cohere, Jina and TEI."""
     try:
@@ -108,13 +119,14 @@ def serve(
         insecure=insecure,
         names=tuple(name or ()),
         origins=tuple(allow_origin or ()),
-        aliases=_pairs("--alias", alias),
-        targets=_pairs("--target", target),
+        aliases=pairs_of("--alias", alias),
+        targets=pairs_of("--target", target),
+        tables=pairs_of("--table", table),
     )
     run(options, lambda address: typer.echo(f"Serving at {address} until Ctrl-C.", err=True))
 
 
-def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
     """Return the values of NAME=VALUE options by name."""
     found: dict[str, str] = {}
     for pair in given or ():

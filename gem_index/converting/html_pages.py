@@ -35,6 +35,7 @@ _MENU = 0.7  # share of the text of a block that links have in a menu
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{8192,}")
 _QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
 _MOST_ATTRIBUTES = 4096
+_NO_LINK = "no-link"
 _HEADING = re.compile(r"h[1-6]", re.ASCII)
 _PARAGRAPH = re.compile(
     r"p|div|section|article|main|header|footer|aside|h[1-6]|[uod]l|table|blockquote|pre|figure|hr|details",
@@ -126,6 +127,8 @@ def _drop(nodes: list[Any]) -> None:
 
 def _unlink(tree: Any) -> None:
     """Take away links that are not: places that others point to, marks such as ¶ beside headings, headings themselves."""
+    from lxml import etree
+
     for link in tree.xpath("//a"):
         if link.getparent() is None:
             continue
@@ -136,7 +139,10 @@ def _unlink(tree: Any) -> None:
             isinstance(above.tag, str) and _HEADING.fullmatch(above.tag)
             for above in link.iterancestors()
         ):
-            link.drop_tag()
+            link.tag = _NO_LINK
+    etree.strip_tags(
+        tree, _NO_LINK
+    )  # all at once: one by one takes time that grows with their nesting
 
 
 def _main_part(tree: Any) -> tuple[str, list[str]]:

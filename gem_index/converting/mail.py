@@ -23,10 +23,17 @@ _LONGEST_HEADER = 10_000  # characters; Python parses a header in time that grow
 
 
 class _Policy(email.policy.EmailPolicy):
-    """Reads no more of a header than could be of use: of the longest 500 characters are kept."""
+    """Reads no more of a header than could be of use: of the longest 500 characters are kept.
+
+    A header that Python's parser cannot read is empty: it raises errors of its own on malformed ones, and on brackets that
+    are nested deeper than calls can be.
+    """
 
     def header_fetch_parse(self, name: str, value: Any) -> Any:
-        return super().header_fetch_parse(name, value[:_LONGEST_HEADER])
+        try:
+            return super().header_fetch_parse(name, value[:_LONGEST_HEADER])
+        except (ValueError, LookupError, AttributeError, RecursionError):
+            return super().header_fetch_parse(name, "")
 
 
 _POLICY = _Policy()
@@ -64,15 +71,7 @@ def _mail_page(message: EmailMessage, key: str = "") -> Page:
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    try:
-        value = str(message.get(name, ""))
-    except (
-        ValueError,
-        LookupError,
-        IndexError,
-        AttributeError,
-    ):  # the parser of headers on a malformed one
-        return ""
+    value = str(message.get(name, ""))
     return value.encode("utf-8", "replace").decode()
 
 

@@ -22,7 +22,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     │   ├── ExistingIdError        a document id is already stored and must not be replaced
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
     │   ├── HomeNotWritableError   the home directory cannot be created or written
-    │   ├── DatabaseVersionError   the database was written by a newer gem-index
+    │   ├── DatabaseVersionError   the database is of another version
     │   ├── MissingExtraError      an optional dependency is not installed
     │   ├── MissingTargetError     the package for a vector database is not installed
     │   ├── TargetChangedError     a vector database is not as the last push left it

@@ -22,7 +22,7 @@ class HomeNotWritableError(InputError):
 
 
 class DatabaseVersionError(InputError):
-    """The database was written by a newer gem-index than this one."""
+    """The database was written by another version of gem-index, and cannot be upgraded here."""
 
 
 class HomeBusyError(GemIndexError):

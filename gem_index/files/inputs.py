@@ -116,20 +116,26 @@ class _ReportingStream(io.RawIOBase):
         return self._decompress.seekable()
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self._decompress.seek(offset, whence)
+        with self._reported():
+            return self._decompress.seek(offset, whence)  # forward by unpacking
 
     def tell(self) -> int:
         return self._decompress.tell()
 
     def readinto(self, buffer: Any) -> int:
-        try:
+        with self._reported():
             block = self._decompress.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
         except _DAMAGE as error:
             raise InputError(
                 f"{quoted_path(self._input)} cannot be read to its end: {quoted_error(error)}; expected an undamaged file"
             ) from error
-        buffer[: len(block)] = block
-        return len(block)
 
 
 def _read_error(name: str, error: Exception) -> InputError:

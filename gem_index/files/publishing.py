@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from gem_index.errors import DiskError
 from gem_index.files.inputs import make_directory
+from gem_index.quoting import quoted_error
 
-__all__ = ["create_file", "publish_directory", "publish_file", "sync_directory", "sync_tree"]
+__all__ = [
+    "create_file",
+    "disk_errors",
+    "publish_directory",
+    "publish_file",
+    "sync_directory",
+    "sync_tree",
+]
+
+_PARTIAL = ".partial-"
+_ADVICE = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room on the disk",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "raise the limit of open files (ulimit -n)",
+    errno.EACCES: "make its folder writable",
+    errno.EPERM: "make its folder writable",
+    errno.EROFS: "make its folder writable",
+}
+
+
+@contextmanager
+def disk_errors(what: str, kept: str = "nothing of this step was kept") -> Iterator[None]:
+    """Turn an OSError of a block that writes files of our own into a DiskError.
+
+    Parameters
+    ----------
+    what : str
+        What the files are, for the message.
+    kept : str
+        What an error leaves, for the message.
+
+    Raises
+    ------
+    DiskError
+        If a file could not be written or read.
+    """
+    try:
+        yield
+    except TimeoutError:  # of a lock
+        raise
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0, "check the disk")
+        raise DiskError(
+            f"writing {what} failed ({quoted_error(error)}); {kept}: {advice} and try again"
+        ) from error
 
 
 def sync_directory(path: Path) -> None:
@@ -40,10 +88,48 @@ def _sync(file: IO[bytes]) -> None:
     os.fsync(file.fileno())
 
 
+def _partial(path: Path) -> Path:
+    """Return the name of an unfinished file or folder, which tells the process that writes it."""
+    return path.with_name(f".{path.name}{_PARTIAL}{os.getpid()}")
+
+
+def _remove_partial(path: Path) -> None:
+    """Remove the unfinished files and folders of a name whose process no longer runs.
+
+    One that cannot be removed stays for the next time: it is in nobody's way.
+    """
+    import shutil
+
+    prefix = f".{path.name}{_PARTIAL}"
+    with suppress(OSError):
+        for left in [each for each in path.parent.iterdir() if each.name.startswith(prefix)]:
+            process = left.name.removeprefix(prefix)
+            if not process.isdecimal() or _runs(int(process)):
+                continue
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # of another user, or no number of a process
+        return True
+    return True
+
+
 @contextmanager
 def publish_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file atomically: the old file stays until the new one is complete."""
-    temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    """Write a file atomically: the old file stays until the new one is complete.
+
+    What a killed process has left of an earlier writing is removed.
+    """
+    _remove_partial(path)
+    temporary = _partial(path)
     try:
         with temporary.open("wb") as file:
             yield file
@@ -77,13 +163,14 @@ def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
         The final name; it must not exist yet.
     fill : callable
         Called with a temporary directory beside ``path``, to write the files into it. If it raises, that directory is
-        removed.
+        removed. What a killed process has left of one is removed too.
     """
     # imported here: shutil loads all archive formats, which commands that only read do not need
     import shutil
 
     make_directory(path.parent)
-    temporary = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    _remove_partial(path)
+    temporary = _partial(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)
     try:

@@ -42,7 +42,7 @@ class Home(HomeCollections):
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
-        If a newer gem-index wrote its database.
+        If a newer gem-index wrote its database, or an older one and it cannot be upgraded.
 
     Examples
     --------

@@ -75,6 +75,7 @@ def create_app(
     origins: Collection[str] = (),
     aliases: Mapping[str, str] | None = None,
     targets: Mapping[str, str] | None = None,
+    tables: Mapping[str, str] | None = None,
     end_process: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """Return the application of a home.
@@ -95,11 +96,15 @@ def create_app(
         Other names of models, for clients with fixed model names.
     targets : mapping of str to str, optional
         Vector databases that requests may push to: their URLs by name.
+    tables : mapping of str to str, optional
+        Tables of vector databases that are searched as collections are: their URLs by name.
     end_process : callable
         Called at the end if threads still work, whose end the interpreter would wait for.
     """
     bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
-    context = ServerContext(home, bounds, load_settings().threads, aliases or {}, targets or {})
+    context = ServerContext(
+        home, bounds, load_settings().threads, aliases or {}, targets or {}, tables
+    )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -75,14 +75,18 @@ class DuplicatesBody(StrictBody):
 
 @router.get("", dependencies=READ)
 async def list_all(context: Context) -> dict[str, Any]:
-    """List the collections."""
+    """List the collections, and the tables of vector databases that are searched as collections are."""
     found = await context.read(context.home.collections)
-    return {"collections": [asdict(status) for status in found]}
+    return {
+        "collections": [asdict(status) for status in found],
+        "tables": [{"name": each.name} for each in context.tables],
+    }
 
 
 @router.post("", status_code=201, dependencies=ADMIN)
 async def create(asked: NewCollection, context: Context) -> dict[str, Any]:
     """Create an empty collection."""
+    context.tables.check_collection(asked.name)
 
     def work() -> dict[str, Any]:
         if asked.vectors is not None:
@@ -132,6 +136,7 @@ async def describe(asked: DescriptionBody, name: str, context: Context) -> dict[
 @router.delete("/{name}", dependencies=ADMIN)
 async def drop(name: str, context: Context) -> dict[str, str]:
     """Remove a collection with its documents."""
+    context.tables.check_collection(name)
     await context.write(lambda: context.home.drop(name))
     return {"dropped": name}
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from gem_index.arrays import F32
 from gem_index.collection import Collection
+from gem_index.collection.push.searching import SearchedTarget
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
@@ -25,6 +26,7 @@ from gem_index.server.memory import Memory
 from gem_index.server.models import ServedModels
 from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
+from gem_index.server.tables import ServedTables
 from gem_index.server.words import CollectionWords, JsonRows, ModelWords
 from gem_index.settings import load_settings
 from gem_index.sparse import SparseEncoder
@@ -54,6 +56,13 @@ class ServerContext:
         Further names of models.
     targets : mapping of str to str
         Vector databases that requests may push to, by name, because a request may not contain a URL.
+    tables : mapping of str to str, optional
+        Tables of vector databases that are searched as collections are, by name.
+
+    Raises
+    ------
+    ConfigError, UnknownNameError, MissingTargetError
+        As from :class:`~gem_index.server.tables.ServedTables`.
     """
 
     def __init__(
@@ -63,10 +72,12 @@ class ServerContext:
         threads: int,
         aliases: Mapping[str, str],
         targets: Mapping[str, str],
+        tables: Mapping[str, str] | None = None,
     ) -> None:
         self.home = home
         self.limits = limits
         self.targets = dict(targets)
+        self.tables = ServedTables(home, tables or {})
         self.collections = OpenCollections(home)
         self.models = ServedModels(home, self._encoder_of, aliases)
         self.memory = Memory(limits.memory)
@@ -127,14 +138,30 @@ class ServerContext:
         self, name: str, question: Callable[[Collection], _Result], *, long: bool = False
     ) -> _Result:
         """Return the result of a function that reads a collection; ``long`` as for :meth:`read`."""
+        self.tables.check_collection(name)
         return await self.read(lambda: self.collections.ask(name, question), long=long)
+
+    async def ask_searched(
+        self,
+        name: str,
+        question: Callable[[Collection | SearchedTarget], _Result],
+        *,
+        long: bool = False,
+    ) -> _Result:
+        """Return the result of a function that searches or reads a collection or a table of a vector database."""
+        table = self.tables.find(name)
+        if table is None:
+            return await self.ask(name, question, long=long)
+        return await self._run(table.thread, lambda: table.ask(question))
 
     async def examine(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that reads a whole collection; only one runs at a time, beside searches."""
+        self.tables.check_collection(name)
         return await self._run(self._examiner, lambda: self.collections.ask(name, question))
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that writes to a collection."""
+        self.tables.check_collection(name)
         return await self.write(lambda: self.collections.ask(name, work))
 
     async def model(self, name: str) -> Encoder:
@@ -245,6 +272,8 @@ class ServerContext:
         ended = not self._running
         for pool in (self._writer, self._readers, self._long_readers, self._examiner):
             pool.shutdown(wait=ended, cancel_futures=True)
+        for table in self.tables:
+            table.close(wait=ended)
         return ended
 
     def _check_waiting(self) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
 
+from gem_index.collection import Collection
 from gem_index.documents import Document
 from gem_index.errors import FilterError, GemIndexError, InputError
 from gem_index.json_input import parse_json, read_json
@@ -208,21 +209,18 @@ async def list_documents(
     """Return documents in the order of their last change, and how many there are."""
     accepted = None if where is None else _filter(where)
 
-    def work() -> dict[str, Any]:
-        def listed(collection: Any) -> dict[str, Any]:
-            found = collection.documents(accepted, offset, limit)
-            rows = [_fields(document) for document in found]
-            return {"documents": rows, "total": collection.count(accepted)}
+    def listed(collection: Collection) -> dict[str, Any]:
+        found = collection.documents(accepted, offset, limit)
+        rows = [_fields(document) for document in found]
+        return {"documents": rows, "total": collection.count(accepted)}
 
-        return context.collections.ask(name, listed)
-
-    return await context.read(work)
+    return await context.ask(name, listed)
 
 
 @router.get("/{document:path}", dependencies=READ)
 async def get(document: str, name: str, context: Context) -> dict[str, Any]:
     """Return a document."""
-    found = await context.ask(name, lambda collection: collection.get([document]))
+    found = await context.ask_searched(name, lambda collection: collection.get([document]))
     if not found:
         raise MissingDocumentError(name, document)
     return _fields(found[0])

@@ -111,7 +111,7 @@ async def _search(
 ) -> SearchResults:
     text = context.check_query(query)
     long = len(text) > SHORT
-    return await context.ask(name, lambda each: each.search(text, k, where), long=long)
+    return await context.ask_searched(name, lambda each: each.search(text, k, where), long=long)
 
 
 def _text_of(hit: SearchResult) -> str:

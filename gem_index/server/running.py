@@ -61,8 +61,8 @@ class ServeOptions:
         Host names by which clients reach the server, in addition to the address.
     origins : tuple of str
         Pages of other sites that may send requests.
-    aliases, targets : mapping of str to str
-        Other names of models; vector databases by name.
+    aliases, targets, tables : mapping of str to str
+        Other names of models; vector databases that requests may push to; tables of vector databases to search.
     """
 
     home: str
@@ -75,6 +75,7 @@ class ServeOptions:
     origins: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def local(self) -> bool:
@@ -204,7 +205,7 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
     Raises
     ------
     ConfigError
-        If an alias names no model, or a target's URL is malformed.
+        If an alias names no model, a target's URL is malformed, or a table has the name of a collection.
     UnknownNameError, MissingTargetError
         If no installed engine has a target's scheme.
     """
@@ -219,6 +220,7 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
         origins=options.origins,
         aliases=options.aliases,
         targets=options.targets,
+        tables=options.tables,
         end_process=_end_process,
     )
     app.state.context.models.check_aliases()

@@ -11,9 +11,11 @@ from fastapi import APIRouter
 from pydantic import ConfigDict, Field
 
 from gem_index.collection import Collection
+from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.request import check_queries
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.errors import InputError
+from gem_index.gem.reranking import rerank as rerank_texts
 from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.encoding import SHORT, work_of
 from gem_index.server.errors import MissingDocumentError, TooLargeError
@@ -123,7 +125,9 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         )
     options = asked.model_dump(exclude={"query", "queries", "k", "pairs"})
 
-    def search_part(collection: Collection, part: Sequence[str]) -> list[dict[str, Any]]:
+    def search_part(
+        collection: Collection | SearchedTarget, part: Sequence[str]
+    ) -> list[dict[str, Any]]:
         if several:
             answers = collection.search_many(part, asked.k, **options)
         else:
@@ -148,7 +152,7 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
         check_queries(queries, asked.k, **options)
     searches: list[dict[str, Any]] = []
     for part in _slices(queries, asked.k):
-        searches += await context.ask(name, partial(search_part, part=part), long=long)
+        searches += await context.ask_searched(name, partial(search_part, part=part), long=long)
     return JsonResponse({"searches": searches} if several else searches[0])
 
 
@@ -192,7 +196,9 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
     texts = context.check_texts(asked.candidates)
     query = context.check_query(asked.query)
     long = work_of([query, *texts]) > SHORT
-    found = await context.ask(name, lambda c: c.rerank(query, texts, asked.top_n), long=long)
+    found = await context.ask_searched(
+        name, lambda each: rerank_texts(query, texts, each.encoder, asked.top_n), long=long
+    )
     return JsonResponse({"query": asked.query, "results": [asdict(each) for each in found]})
 
 
@@ -202,11 +208,11 @@ async def explain(asked: ExplainBody, name: str, context: Context) -> JsonRespon
     texts = context.check_texts([asked.text] if asked.other is None else [asked.text, asked.other])
     _check_lengths(texts, _EXPLAINED, "text")
 
-    def work(collection: Collection) -> Any:
+    def work(collection: Collection | SearchedTarget) -> Any:
         encoder = collection.encoder
         return encoder.explain(texts[0]) if len(texts) == 1 else encoder.explain_match(*texts)
 
-    return JsonResponse(asdict(await context.ask(name, work, long=work_of(texts) > SHORT)))
+    return JsonResponse(asdict(await context.ask_searched(name, work, long=work_of(texts) > SHORT)))
 
 
 def _check_lengths(texts: Sequence[str], most: int, what: str) -> None:

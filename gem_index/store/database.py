@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -16,7 +17,7 @@ from weakref import WeakSet
 
 import filelock  # noqa: F401 - registers its fork handler before ours: handlers run in reverse, so our gate is first
 from sqlalchemy import Connection, Engine, event, text
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import (
@@ -29,6 +30,7 @@ from gem_index.errors import (
     HomeNotWritableError,
 )
 from gem_index.forking import ForkGate
+from gem_index.quoting import quoted_error
 from gem_index.store.engine import (
     has_shared_memory,
     is_writable,
@@ -42,6 +44,7 @@ __all__ = ["FORK_GATE", "Database"]
 _OPEN: WeakSet[Database] = WeakSet()
 # the second comes while rows are read from the driver's own cursor
 _ERRORS = (DatabaseError, sqlite3.DatabaseError)
+_OTHER_TABLES = re.compile(r"no such (table|column)|has no column|duplicate column|already exists")
 
 
 class Database:
@@ -61,7 +64,7 @@ class Database:
     Raises
     ------
     DatabaseVersionError
-        If a newer gem-index wrote it.
+        If a newer gem-index wrote it, or an older one and it cannot be written.
     HomeNotWritableError
         If it cannot be created or opened for writing.
     CorruptionError
@@ -128,17 +131,16 @@ class Database:
         Raises
         ------
         DatabaseVersionError
-            If the database's revision is unknown to this version.
+            If the database's revision is unknown to this version, or the file cannot be written.
         """
         # imported here: Alembic is needed only when the schema is not the newest
         from alembic import command
         from alembic.config import Config
         from alembic.script import ScriptDirectory
 
-        with as_file(files("gem_index_migrations")) as folder, self.writing() as connection:
+        with as_file(files("gem_index_migrations")) as folder:
             config = Config()
             config.set_main_option("script_location", str(folder).replace("%", "%%"))
-            config.attributes["connection"] = connection
             known = {
                 script.revision for script in ScriptDirectory.from_config(config).walk_revisions()
             }
@@ -148,7 +150,19 @@ class Database:
                     f"{self.path} has the schema {found}, this gem-index knows up to {HEAD_REVISION}; "
                     "expected a database of this version or older: upgrade gem-index"
                 )
-            command.upgrade(config, "head")
+            if found is not None and self.read_only:
+                raise DatabaseVersionError(
+                    f"{self.path} has the older schema {found} and cannot be written; expected the schema {HEAD_REVISION}, "
+                    "or a database that can be upgraded: make the home writable once, or copy it to where it is"
+                )
+            with self.writing() as connection:
+                config.attributes["connection"] = connection
+                try:
+                    command.upgrade(config, "head")
+                except DatabaseError:
+                    raise
+                except SQLAlchemyError as error:
+                    raise self._other_tables(quoted_error(error)) from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -244,7 +258,15 @@ class Database:
             return CorruptionError(
                 f"{self.path} is not a sound SQLite database ({_cause(error)}); restore it from a backup"
             )
+        if _OTHER_TABLES.search(str(_cause(error))):
+            return self._other_tables(_cause(error))
         return GemIndexError(f"the database {self.path} refused: {_cause(error)}")
+
+    def _other_tables(self, cause: object) -> DatabaseVersionError:
+        return DatabaseVersionError(
+            f"{self.path} has other tables than its schema says ({cause}); expected a home of gem-index 0.1 or newer: "
+            "restore a backup, or export its collections with the development version that made it and import them"
+        )
 
     def integrity_problems(self) -> list[str]:
         """Return the problems that SQLite's integrity check finds; an empty list if there are none."""
@@ -280,16 +302,16 @@ class Database:
         OSError
             If the file cannot be written.
         """
-        with (
-            self._engine.connect() as connection,
-            closing(sqlite3.connect(path)) as target,
-        ):
-            source = connection.connection.driver_connection
-            assert isinstance(source, sqlite3.Connection)
-            try:
+        try:
+            with (
+                self._engine.connect() as connection,
+                closing(sqlite3.connect(path)) as target,
+            ):
+                source = connection.connection.driver_connection
+                assert isinstance(source, sqlite3.Connection)
                 source.backup(target)
-            except sqlite3.Error as error:
-                raise OSError(errno.EIO, str(error), str(path)) from error
+        except sqlite3.Error as error:
+            raise OSError(errno.EIO, str(error), str(path)) from error
 
     def _note_checkout(self, connection: Any, _record: object, _proxy: object) -> None:
         self._in_use[connection] = get_ident()

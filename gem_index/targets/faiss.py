@@ -15,7 +15,7 @@ from gem_index.arrays import F32
 from gem_index.errors import ConfigError
 from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted
-from gem_index.targets.folder import FolderTarget, create_manifest
+from gem_index.targets.folder import FolderTarget, create_manifest, table_errors
 from gem_index.targets.parquet import ParquetTable, require_pyarrow
 from gem_index.targets.protocol import Neighbor, TargetSchema
 from gem_index.targets.url import TargetUrl
@@ -87,10 +87,11 @@ class FaissTable(ParquetTable):
             index.add(vectors)
         name = uuid.uuid4().hex
         files = {"file": f"index-{name}.faiss", "ids": f"ids-{name}.json"}
-        with create_file(self._folder / files["file"]) as file:
-            faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
-        with create_file(self._folder / files["ids"]) as file:
-            file.write(json.dumps(ids, ensure_ascii=False).encode())
+        with table_errors(self._folder.parent):
+            with create_file(self._folder / files["file"]) as file:
+                faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
+            with create_file(self._folder / files["ids"]) as file:
+                file.write(json.dumps(ids, ensure_ascii=False).encode())
         self._index = files | made_of
         self._loaded = None
         self.commit(

@@ -10,7 +10,7 @@ import json
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,16 +18,16 @@ from typing import Any, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, InputError, UnreadableFileError
 from gem_index.files.inputs import user_path
-from gem_index.files.publishing import publish_file
+from gem_index.files.publishing import disk_errors, publish_file
 from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted_path
+from gem_index.quoting import quoted_error, quoted_path
 from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.tables import missing_staged_table
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["FolderTable", "FolderTarget", "create_manifest", "read_manifest"]
+__all__ = ["FolderTable", "FolderTarget", "create_manifest", "read_manifest", "table_errors"]
 
 _MANIFEST = "_table.json"  # readers of folders pass over names that begin with an underscore
 _MAGIC = "gem-index vectors"
@@ -95,7 +95,7 @@ class FolderTable:
         folder = quoted_path(self._folder)
         try:
             changed = read_manifest(self._folder)[1] != self._manifest
-        except (ConfigError, OSError):
+        except InputError:
             changed = True
         if changed:
             return ConfigError(
@@ -220,7 +220,8 @@ def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, An
     ConfigError
         If it has one.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with table_errors(folder.parent):
+        folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder.parent):
         if (folder / _MANIFEST).exists():
             raise ConfigError(
@@ -237,8 +238,13 @@ def read_manifest(folder: Path) -> tuple[TargetSchema, dict[str, Any]]:
     ------
     ConfigError
         If the folder is not a table of gem-index.
+    UnreadableFileError
+        If the manifest cannot be opened or read.
     """
-    content = read_json_file(folder / _MANIFEST, error=ConfigError)
+    try:
+        content = read_json_file(folder / _MANIFEST, error=ConfigError)
+    except OSError as error:
+        raise UnreadableFileError(str(folder / _MANIFEST), quoted_error(error)) from error
     if not isinstance(content, dict) or content.get("format") != _MAGIC:
         raise ConfigError(
             f"{quoted_path(folder)} is not a table of gem-index; expected a new or empty folder"
@@ -260,11 +266,17 @@ def _write(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> di
     return whole
 
 
+def table_errors(folder: Path) -> AbstractContextManager[None]:
+    """Turn an OSError of a block that writes to a table into a DiskError."""
+    kept = "what was sent before stays, and the next push continues"
+    return disk_errors(f"the table {quoted_path(folder)}", kept)
+
+
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock of a target's folder."""
     try:
-        with FileLock(folder / _LOCK, timeout=_WAIT):
+        with table_errors(folder), FileLock(folder / _LOCK, timeout=_WAIT):
             yield
     except Timeout as error:
         raise ConfigError(

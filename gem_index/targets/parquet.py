@@ -15,7 +15,7 @@ from gem_index.errors import MissingExtraError
 from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
-from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest
+from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, table_errors
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
 from gem_index.targets.sparse_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
@@ -192,7 +192,7 @@ class ParquetTable(FolderTable):
         """Write a file, and return its name."""
         _, parquet = require_pyarrow()
         name = f"{uuid.uuid4().hex}.parquet"
-        with create_file(self._folder / name) as file:
+        with table_errors(self._folder.parent), create_file(self._folder / name) as file:
             # vectors, ids and texts hardly repeat: looking for values that do takes nine tenths of the time
             parquet.write_table(table, file, use_dictionary=["metadata"])
         return name

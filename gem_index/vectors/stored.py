@@ -15,7 +15,7 @@ import numpy as np
 from gem_index.errors import ConfigError, CorruptionError, InputError, VectorFormatError
 from gem_index.files.inputs import sha256_of_file, user_path
 from gem_index.files.npy import map_array
-from gem_index.files.publishing import publish_directory
+from gem_index.files.publishing import disk_errors, publish_directory
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
@@ -98,9 +98,10 @@ def import_vectors(
     ConfigError
         If the options do not fit the file.
     """
-    publish_directory(
-        folder, lambda target: _fill(target, file, options or SourceOptions(), progress)
-    )
+    with disk_errors("the word vectors"):
+        publish_directory(
+            folder, lambda target: _fill(target, file, options or SourceOptions(), progress)
+        )
     return open_stored(folder)
 
 

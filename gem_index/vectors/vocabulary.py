@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import VectorFormatError
+from gem_index.errors import InputError, VectorFormatError
 from gem_index.files.npy import map_array
 
 __all__ = ["Vocabulary"]
@@ -69,12 +69,26 @@ class Vocabulary(Sequence[str]):
 
     @classmethod
     def open(cls, folder: Path) -> Vocabulary:
-        """Map the files that :meth:`save` wrote; nothing is read before the first look-up."""
+        """Map the files that :meth:`save` wrote; of these only the first word is read, and looked up.
+
+        Raises
+        ------
+        InputError
+            If its hash is missing: with hashes of an earlier version, every word would be unknown.
+        """
         text, *arrays = (folder / name for name in _FILES)
-        return cls(
+        opened = cls(
             np.memmap(text, dtype=np.uint8, mode="r"),
             *(map_array(array) for array in arrays),
         )
+        opened._check_hash()
+        return opened
+
+    def _check_hash(self) -> None:
+        [key] = _keys(self._text[: self._offsets[1]], self._offsets[:2])
+        place = np.searchsorted(self._keys, key)
+        if place == len(self._keys) or self._keys[place] != key:
+            raise InputError("its words are stored with hashes that this version does not make")
 
     def save(self, folder: Path) -> None:
         """Write the vocabulary's files into a folder."""

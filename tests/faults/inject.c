@@ -81,7 +81,7 @@ int open(const char *path, int flags, ...) {
   va_start(rest, flags);
   mode_t how = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if (flags & O_CREAT && fails(path)) return -1;
+  if (fails(path)) return -1;
   return NEXT(open)(path, flags, how);
 }
 int open64(const char *path, int flags, ...) {
@@ -89,6 +89,6 @@ int open64(const char *path, int flags, ...) {
   va_start(rest, flags);
   mode_t how = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  if (flags & O_CREAT && fails(path)) return -1;
+  if (fails(path)) return -1;
   return NEXT(open64)(path, flags, how);
 }

@@ -1,7 +1,8 @@
 """A process in which the n-th change of a home's files fails: runs one step of a home per case, each in a forked child.
 
 ``LD_PRELOAD=inject.so python inject.py LIBRARY TEMPLATE WORK``: reads cases as JSON lines, {"step", "call", "mode"}, and
-answers each with {"status", "error", "kind", "calls"}. ``status`` is ``done``, ``raised`` or ``killed``.
+answers each with {"status", "error", "kind", "calls"}. ``status`` is ``done``, ``raised``, ``outside`` (an error that is
+not of gem-index) or ``killed``. A case with "again" goes on with the files of the one before.
 """
 
 import ctypes
@@ -9,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+import traceback
 from pathlib import Path
 
 from gem_index import Document, Home
@@ -25,6 +27,11 @@ def documents(begin, end):
     ]
 
 
+def push_in_full(collection, url):
+    collection.push(url)
+    collection.push(url, full=True)
+
+
 STEPS = {
     "ingest": lambda home: home.collection("c").upsert(documents(20, 60)),
     "ingest past the tail": lambda home: home.collection("c").upsert(documents(20, 120)),
@@ -37,6 +44,12 @@ STEPS = {
     "import": lambda home: home.import_collection(TEMPLATE / "c.jsonl", "new"),
     "vectors add": lambda home: home.vectors.add("more", TEMPLATE / "tiny-24d"),
     "vectors remove": lambda home: home.vectors.remove("spare"),
+    "export": lambda home: home.collection("c").export(WORK / "out" / "c.jsonl"),
+    "export parquet": lambda home: home.collection("c").export(WORK / "out" / "c.parquet"),
+    "backup": lambda home: home.backup(WORK / "out" / "backup"),
+    "push parquet": lambda home: home.collection("c").push(f"parquet://{WORK}/out/parquet"),
+    "push faiss": lambda home: home.collection("c").push(f"faiss://{WORK}/out/faiss"),
+    "push in full": lambda home: push_in_full(home.collection("c"), f"parquet://{WORK}/out/full"),
     "fit": lambda home: home.models.fit("m", ["a bank", "a river"], vectors="tiny-24d"),
 }
 
@@ -49,12 +62,16 @@ def run(case):
     writing._TAIL_LIMIT = 50
     home = Home(WORK / "home")
     answer = {"status": "done", "error": "", "kind": ""}
-    library.inject_arm(os.fsencode(WORK / "home"), ctypes.c_long(case["call"]), case["mode"])
+    library.inject_arm(os.fsencode(WORK), ctypes.c_long(case["call"]), case["mode"])
     try:
         STEPS[case["step"]](home)
-    except (GemIndexError, OSError) as error:
-        kind = type(error).__name__
-        answer = {"status": "raised", "error": str(error), "kind": kind}
+    except Exception as error:  # noqa: BLE001 - any of another kind is what a test looks for
+        answer = {
+            "status": "raised" if isinstance(error, GemIndexError) else "outside",
+            "error": str(error),
+            "kind": type(error).__name__,
+            "trace": traceback.format_exc(),
+        }
     answer["calls"] = library.inject_disarm()
     return answer
 
@@ -62,8 +79,11 @@ def run(case):
 def main():
     for line in sys.stdin:
         case = json.loads(line)
-        shutil.rmtree(WORK / "home", ignore_errors=True)
-        shutil.copytree(TEMPLATE / "home", WORK / "home")
+        if not case.get("again"):
+            for folder in WORK.iterdir():
+                shutil.rmtree(folder)
+            shutil.copytree(TEMPLATE / "home", WORK / "home")
+            (WORK / "out").mkdir()
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:

@@ -1,13 +1,17 @@
 """Homes written by older versions: everything in them is still found."""
 
+import hashlib
 import json
+import sqlite3
 import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import gem_index_migrations
 from gem_index import Document, Home
+from gem_index.errors import DatabaseVersionError
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -43,6 +47,68 @@ def test_a_home_of_revision_0001(old):
     home.collection("empty").upsert([Document(id="1", text="a river")])
     assert home.verify() == []
     assert home.collection("faq").search("account", mode="lexical")[0].id in ("q1", "q5")
+
+
+HASHES = {
+    "0001_first_schema.py": "bc0ec0c5f2e616c83575bf9db58b47b7cfad6ff03c32770533ace2d7daebc993",
+    "0002_sources_and_kinds.py": "214bb887c76b2f93a580ba9075b16f644875d24eaf51d617d8098b7ebd4c5b5d",
+    "0003_fields_and_several_encoders.py": "7c53603f580d4ced1f2c7b721ef842e632df979caa5f64ae14cd5ebc654bc63e",
+    "0004_targets.py": "c4592c250773740aa7d4a3bee8f89a5c60834f0b16a16c9260eec9ed5d94b7db",
+    "0005_sources.py": "5dc656c90a97826473fa232c61db7602acac582978c829b4d1331e1216d76cea",
+    "0006_api_keys.py": "3bd68499c5d5497df9b06dcd0e7f96d0acfb3f5ed8235050e2da205266121ba6",
+    "0007_analysis.py": "25d43f10293ee542a401b8837140547124962f91b37fd9011b63c5b2113a3ed6",
+    "0008_descriptions.py": "6ce0a0a8cb8c767ae29370827e92f877bed41ffb99d2abc3913035d54177c421",
+}
+
+
+def test_migrations_are_not_changed_any_more():
+    """Homes of their time exist: a change of the schema is a new migration. (A new one gets its line here.)"""
+    folder = Path(gem_index_migrations.__file__).parent / "versions"
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.glob("0*.py"))
+    }
+    assert found == HASHES
+
+
+def test_an_older_home_that_cannot_be_written_says_so(old, monkeypatch):
+    root, _ = old
+    monkeypatch.setattr("gem_index.store.database.is_writable", lambda _: False)
+    with pytest.raises(
+        DatabaseVersionError,
+        match="has the older schema 0001 and cannot be written; expected .* writable once",
+    ):
+        Home(root)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE collections DROP COLUMN analysis",
+        "DROP TABLE api_keys",
+        "UPDATE alembic_version SET version_num = '0007'",
+        "UPDATE alembic_version SET version_num = '0001'",
+    ],
+)
+def test_a_home_of_a_development_version_is_refused_in_one_line(tmp_path, change):
+    """Its migrations had other contents under the same number."""
+    home = Home(tmp_path / "home")
+    home.create_collection("c")
+    home.workspace.database.close()
+    with sqlite3.connect(tmp_path / "home" / "gem-index.sqlite3") as connection:
+        connection.execute(change)
+    connection.close()
+
+    def use():
+        opened = Home(tmp_path / "home")
+        opened.keys.list()
+        opened.collections()
+
+    with pytest.raises(DatabaseVersionError) as refused:
+        use()
+    assert "other tables than its schema says" in str(refused.value)
+    assert "export its collections with the development version that made it" in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_is_left_alone_without_leave(old):

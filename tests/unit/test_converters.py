@@ -137,6 +137,21 @@ class TestText:
         assert [p.key for p in pages(tmp_path / "a.warc.gz")] == ["http://example.org/parcels"]
 
 
+@pytest.mark.parametrize("name", ["From", "Subject", "Date", "Content-Type", "Content-Disposition"])
+@pytest.mark.parametrize("value", ["(" * 3000, '"' * 3000, "=?utf-8?b?" * 900, ";=" * 900])
+def test_a_mail_with_a_malformed_header_keeps_its_text(tmp_path, name, value):
+    whole = f"{name}: {value}\nTo: b@example.org\n\nThe text.\n"
+    page = page_of(tmp_path, "a.eml", whole)
+    assert "The text." in page.text
+    assert page.metadata["to"] == "b@example.org"
+
+
+def test_links_that_are_none_leave_their_text(tmp_path):
+    """Also where thousands of them are nested, as in pages that never close them."""
+    html = "<p>One <a name=x>two <b>three</b></a> four</p>" + "<a>" * 3000 + "five</a> six"
+    assert page_of(tmp_path, "a.html", html).text == "One two three four\n\nfive six"
+
+
 class TestHtml:
     def text_of(self, tmp_path, body):
         return page_of(tmp_path, "a.html", f"<html><body>{body}</body></html>").text

@@ -1,17 +1,25 @@
 """The order of writes to disk: contents before names, names before their use; complete or absent."""
 
+import errno
 import os
 import stat
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from gem_index.errors import InputError
+from gem_index.errors import DiskError, InputError
 from gem_index.files import publishing
 from gem_index.files.inputs import make_directory, open_input
-from gem_index.files.publishing import create_file, publish_directory, publish_file, sync_tree
+from gem_index.files.publishing import (
+    create_file,
+    disk_errors,
+    publish_directory,
+    publish_file,
+    sync_tree,
+)
 
 
 @pytest.fixture
@@ -71,6 +79,64 @@ class TestCreateFile:
         with pytest.raises(FileExistsError), create_file(tmp_path / "a"):
             pass
         assert (tmp_path / "a").read_bytes() == b"old"
+
+
+class TestLeftovers:
+    """Files of a killed process have its number in their names."""
+
+    @pytest.fixture
+    def left(self, tmp_path):
+        """Return the number of a process that has ended, and what it and others have left."""
+        with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+            pass
+        (tmp_path / f".a.partial-{ended.pid}").write_text("half")
+        (tmp_path / f".a.partial-{os.getppid()}").write_text("of a process that runs")
+        (tmp_path / ".a.partial-notes").write_text("of somebody else")
+        (tmp_path / f".b.partial-{ended.pid}").write_text("of another name")
+        folder = tmp_path / f".c.partial-{ended.pid}"
+        folder.mkdir()
+        (folder / "rows").write_text("half")
+        (tmp_path / f".link.partial-{ended.pid}").symlink_to(folder)
+        return ended.pid
+
+    def test_the_next_file_of_the_name_removes_them(self, tmp_path, left):
+        with publish_file(tmp_path / "a") as file:
+            file.write(b"new")
+        kept = {f".a.partial-{os.getppid()}", ".a.partial-notes", f".b.partial-{left}"}
+        assert {"a", *kept} <= set(names(tmp_path))
+        assert f".a.partial-{left}" not in names(tmp_path)
+
+    def test_the_next_folder_of_the_name_removes_them(self, tmp_path, left):
+        publish_directory(tmp_path / "c", lambda folder: (folder / "rows").write_text("new"))
+        assert f".c.partial-{left}" not in names(tmp_path)
+        assert (tmp_path / "c" / "rows").read_text() == "new"
+
+    def test_a_link_is_removed_and_not_what_it_names(self, tmp_path, left):
+        with publish_file(tmp_path / "link") as file:
+            file.write(b"new")
+        assert f".link.partial-{left}" not in names(tmp_path)
+        assert (tmp_path / f".c.partial-{left}" / "rows").exists()
+
+
+class TestDiskErrors:
+    @pytest.mark.parametrize(
+        ("number", "advice"),
+        [
+            (errno.ENOSPC, "make room on the disk"),
+            (errno.EMFILE, r"raise the limit of open files \(ulimit -n\)"),
+            (errno.EACCES, "make its folder writable"),
+            (errno.EIO, "check the disk"),
+        ],
+    )
+    def test_the_message_says_what_is_kept_and_what_to_do(self, number, advice):
+        reason = os.strerror(number).lower()
+        expected = rf"writing the index failed \({reason}\); nothing of this step was kept: {advice} and try again"
+        with pytest.raises(DiskError, match=f"^{expected}$"), disk_errors("the index"):
+            raise OSError(number, os.strerror(number))
+
+    def test_a_lock_that_is_waited_for_is_no_failure_of_the_disk(self):
+        with pytest.raises(TimeoutError), disk_errors("the index"):
+            raise TimeoutError
 
 
 class TestPublishedFile:

@@ -17,8 +17,8 @@ from gem_index.collection.state.filter_cache import FilterCache
 from gem_index.errors import (
     CommitError,
     CorruptionError,
+    DatabaseVersionError,
     DiskError,
-    GemIndexError,
     HomeBusyError,
     HomeNotWritableError,
     InputError,
@@ -362,7 +362,7 @@ class TestDatabase:
     def test_a_table_that_is_gone_is_told(self, home, beside):
         beside.execute("DROP TABLE tombstones")
         with pytest.raises(
-            GemIndexError, match="the database .* refused: no such table: tombstones"
+            DatabaseVersionError, match=r"other tables than its schema says \(no such table: tombst"
         ):
             home.collection("faq").search("bank")
 

@@ -199,9 +199,39 @@ def test_a_table_is_finished_again_when_the_database_was_away(faq, url, monkeypa
     assert len(calls) == 2
 
 
+def test_a_dry_run_counts_what_the_push_then_does(faq, url):
+    """A push in full, or with another model, replaces what the table holds."""
+    faq.push(url)
+    faq.delete(["d1", "d2"])
+    faq.upsert([Document(id=f"new {i}", text="a bank") for i in range(5)])
+    faq.refit()
+    for options in ({}, {"full": True}):
+        planned = faq.push(url, dry_run=True, **options)
+        done = faq.push(url, **options)
+        counts = [(each.added, each.updated, each.deleted) for each in (planned, done)]
+        assert counts[0] == counts[1]
+    assert counts[1] == (0, 23, 0)
+
+
+def test_the_next_push_completes_one_in_full(faq, url, monkeypatch):
+    """What an interrupted push in full has left is used, whether the next push is one in full or not."""
+    faq.push(url)
+    with monkeypatch.context() as patch:
+        patch.setattr(ParquetTarget, "switch", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            faq.push(url, full=True)
+    staged = open_target(url).staged().schema.token
+    report = faq.push(url)
+    assert (report.added, report.updated, report.documents) == (0, 20, 20)
+    target = open_target(url)
+    assert target.staged() is None
+    assert target.live().schema.token == staged
+    assert faq.push(url).unchanged == 20
+
+
 def test_a_dry_run_of_a_full_push_counts_everything(faq, url):
     faq.push(url)
-    assert faq.push(url, full=True, dry_run=True).added == 20
+    assert faq.push(url, full=True, dry_run=True).updated == 20
     target = open_target(url)
     target.drop()
     assert faq.push(url, full=True, dry_run=True).added == 20

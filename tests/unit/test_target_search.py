@@ -93,7 +93,8 @@ def test_a_filter_reads_as_deep_as_it_must(faq: Collection, other: Home, tmp_pat
 def test_all_rows_are_read_if_the_best_hold_too_few_that_a_filter_accepts(
     faq: Collection, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    monkeypatch.setattr("gem_index.collection.push.searching._DEEPEST", 50)
+    for module in ("searching", "found_rows"):
+        monkeypatch.setattr(f"gem_index.collection.push.{module}.DEEPEST", 50)
     faq.push(f"parquet://{tmp_path}/table")
     with other.target(f"parquet://{tmp_path}/table") as target:
         for where in ({"n": {"$in": [3, 77, 154, 299]}}, {"n": 1000}):
@@ -139,6 +140,69 @@ def test_pieces_are_folded_to_their_document(tmp_path: Path, other: Home) -> Non
         assert len({hit.piece.number for hit in apart if hit.piece}) == len(
             [h for h in apart if h.piece]
         )
+
+
+def test_documents_are_read_whole(tmp_path: Path, other: Home) -> None:
+    """A document of more pieces than are read at once keeps its text, but for what lay between them."""
+    long = "\n\n".join(
+        f"Kapitel {i} über {_PLACES[i % 7]}: 你好 {_VERBS[i % 9]}." for i in range(500)
+    )
+    own = {"parent": "d3", "piece": 1, "start": 0, "end": 3}
+    home = Home(tmp_path / "home")
+    home.build(
+        "book",
+        [
+            Document(id="long", text=long, metadata={"n": 1}),
+            Document(id="own", text="a bank", metadata=own),
+            *texts(20),
+        ],
+        chunking=Chunking(20),
+    )
+    url = f"parquet://{tmp_path}/table"
+    home.collection("book").push(url)
+    with other.target(url) as target:
+        assert target.count() > 200
+        found = target.get(["d7", "none", "long", "own", "d7"])
+        assert [each.id for each in found] == ["d7", "long", "own"]
+        assert [dict(each.metadata) for each in found] == [{"n": 7, "even": False}, {"n": 1}, own]
+        assert found[0].text == texts(8)[7].text
+        assert found[1].text.split() == long.split()
+        assert len(found[1].text) == len(long)
+        names = {each.name for each in target.metadata_fields()}
+        assert names == {"n", "even", "parent", "piece", "start", "end"}
+
+
+def test_only_a_table_with_texts_is_read(faq: Collection, other: Home, tmp_path: Path) -> None:
+    url = f"parquet://{tmp_path}/table"
+    faq.push(url, texts=False)
+    with (
+        other.target(url) as target,
+        pytest.raises(ConfigError, match="holds no texts; expected a table of a push with texts"),
+    ):
+        target.get(["d1"])
+
+
+def test_an_offset_leaves_out_the_best(faq: Collection, other: Home, tmp_path: Path) -> None:
+    faq.push(f"parquet://{tmp_path}/table")
+    with other.target(f"parquet://{tmp_path}/table") as target:
+        all_of_them = [hit.id for hit in target.search("open a bank", 12)]
+        assert [hit.id for hit in target.search("open a bank", 4, offset=8)] == all_of_them[8:]
+        above = target.search("open a bank", None, min_score=0.2)
+        rest = target.search("open a bank", None, min_score=0.2, offset=3)
+        assert [hit.id for hit in rest] == [hit.id for hit in above[3:]]
+        assert target.search("open a bank", 4, offset=300) == []
+
+
+@pytest.mark.parametrize("option", ["rerank", "collapse", "exact", "fusion"])
+def test_options_of_collections_are_refused_by_name(
+    faq: Collection, other: Home, tmp_path: Path, option: str
+) -> None:
+    faq.push(f"parquet://{tmp_path}/table")
+    with other.target(f"parquet://{tmp_path}/table") as target:
+        given = {option: "rrf" if option == "fusion" else True}
+        with pytest.raises(InputError, match=f"found {option} for the target .*; expected"):
+            target.search("open a bank", **given)
+        target.search("open a bank", correct=False)
 
 
 def test_why_explains_each_result(faq: Collection, other: Home, tmp_path: Path) -> None:

@@ -296,6 +296,18 @@ class TestImport:
         with pytest.raises(CorruptionError, match="cannot be opened"):
             open_stored(folder)
 
+    def test_hashes_of_another_version_are_refused(self, vectors_folder, tmp_path):
+        """With them, every word would be unknown."""
+        folder = tmp_path / "mapped"
+        import_vectors(read_vectors(vectors_folder), folder)
+        keys = np.load(folder / "keys.npy")
+        for other in (keys + np.uint64(1), keys // np.uint64(2), np.zeros_like(keys)):
+            np.save(folder / "keys.npy", other)
+            with pytest.raises(CorruptionError, match="stored with hashes that this version does"):
+                open_stored(folder)
+        np.save(folder / "keys.npy", keys)
+        assert open_stored(folder).vocabulary.find(["the"])[0] >= 0
+
     def test_a_newer_version_is_refused_by_name(self, vectors_folder, tmp_path):
         folder = tmp_path / "mapped"
         import_vectors(read_vectors(vectors_folder), folder)

@@ -63,6 +63,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
         _check(str(target.url), live, record, notes)
     replaced = (
         options.full
+        or notes.staged is not None  # of a push in full that was interrupted
         or record is None
         or (record.fingerprint, record.texts) != (fingerprint, options.texts)
     )

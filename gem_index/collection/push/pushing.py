@@ -8,7 +8,8 @@ staged table, which then replaces the live table.
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from filelock import FileLock, Timeout
@@ -23,10 +24,12 @@ from gem_index.collection.results import PushReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.word_statistics import fit_sparse_encoder
 from gem_index.errors import HomeBusyError
+from gem_index.files.publishing import disk_errors
 from gem_index.forking import cached_property
 from gem_index.progress import Progress
 from gem_index.sparse import SparseEncoder
 from gem_index.store.targets import TargetRecord
+from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target, TargetSchema, TargetTable, word_dimensions
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
@@ -43,22 +46,31 @@ def push(
     progress: Progress | None = None,
 ) -> PushReport:
     """Update a target from a collection; see :meth:`gem_index.Collection.push`."""
-    lock = FileLock(
-        access.workspace.root / "push.lock", timeout=access.workspace.settings.lock_timeout
-    )
+    with _one_at_a_time(access.workspace):
+        # opened after the lock, because a database may be a file that the other process has open
+        target = open_target(to) if isinstance(to, str) else to
+        try:
+            return _Push(access, target, options, progress).run()
+        finally:
+            if isinstance(to, str):
+                target.close()
+
+
+@contextmanager
+def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
+    """Hold the lock of a home's pushes."""
+    lock = FileLock(workspace.root / "push.lock", timeout=workspace.settings.lock_timeout)
     try:
-        with lock:
-            # opened after the lock, because a database may be a file that the other process has open
-            target = open_target(to) if isinstance(to, str) else to
-            try:
-                return _Push(access, target, options, progress).run()
-            finally:
-                if isinstance(to, str):
-                    target.close()
+        with disk_errors(f"{workspace.root / 'push.lock'}"):
+            lock.acquire()
     except Timeout as error:
         raise HomeBusyError(
-            f"another process pushes from the home {access.workspace.root}; try again when it is done"
+            f"another process pushes from the home {workspace.root}; try again when it is done"
         ) from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class _Push:
@@ -130,7 +142,10 @@ class _Push:
             changed, updated = difference.changed.tolist(), int(difference.held.sum())
             deleted = len(difference.stale)
         else:
-            changed, updated, deleted = self._rows.seqs(), 0, 0
+            changed = self._rows.seqs()
+            held = 0 if plan.live is None or plan.record is None else self._notes.count(plan.record)
+            updated = min(held, len(changed))
+            deleted = held - updated
         for begin in range(0, len(changed), self._options.batch):
             self._rows.check_storable(changed[begin : begin + self._options.batch])
         return Counts(len(changed) - updated, updated, deleted)

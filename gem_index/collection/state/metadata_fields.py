@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gem_index.store.documents import DocumentRepository
 
-__all__ = ["MetadataField", "metadata_fields"]
+__all__ = ["MetadataField", "fields_of_sample", "metadata_fields"]
 
 _SAMPLED = 200  # documents
 _MOST_FIELDS = 100
@@ -35,7 +35,11 @@ class MetadataField:
 
 def metadata_fields(documents: DocumentRepository) -> list[MetadataField]:
     """Return the fields of a sample of documents; see :meth:`gem_index.Collection.metadata_fields`."""
-    sample = documents.metadata_sample(_SAMPLED)
+    return fields_of_sample(documents, documents.metadata_sample(_SAMPLED))
+
+
+def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> list[MetadataField]:
+    """Return the fields of metadata, each as JSON, the most frequent first."""
     counts: dict[str, Counter[str]] = {}
     for metadata in sample:
         for name, value in _fields(json.loads(metadata)):

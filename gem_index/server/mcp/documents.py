@@ -73,7 +73,7 @@ class ReadAnswer(Answer):
 async def read(shared: SharedCollections, asked: ReadArguments) -> ReadAnswer:
     """Return complete documents, in the order of the ids."""
     ids = list(dict.fromkeys(asked.ids))
-    found = await shared.ask(asked.collection, lambda collection: collection.get(ids))
+    found = await shared.ask_searched(asked.collection, lambda collection: collection.get(ids))
     rows = {each.id: each for each in found}
     if not rows:
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from gem_index.collection import Collection
+from gem_index.collection.push.searching import SearchedTarget
 from gem_index.gem.combined import CombinedExplanation, Encoder
 from gem_index.gem.matches import MatchExplanation
 from gem_index.server.mcp.shared import (
@@ -88,14 +89,14 @@ async def explain(shared: SharedCollections, asked: ExplainArguments) -> Explain
         [asked.text] if asked.other is None else [asked.text, asked.other]
     )
 
-    def work(collection: Collection) -> ExplainAnswer:
+    def work(collection: Collection | SearchedTarget) -> ExplainAnswer:
         encoder = collection.encoder
         if not others:
             return ExplainAnswer(encoders=_weights(encoder, text))
         found = encoder.explain_match(text, others[0])
         return ExplainAnswer(match=Match(cosine=found.cosine, pairs=pairs_of(found, _PAIRS)))
 
-    return await shared.ask(asked.collection, work)
+    return await shared.ask_searched(asked.collection, work)
 
 
 def _weights(encoder: Encoder, text: str) -> list[EncoderWords]:

@@ -50,7 +50,14 @@ def mcp_application(
     """
     limits, hosts = Limits.of_environment(), options.hosts
     allowed = Origins.of(options.origins)
-    server = mcp_server(home, limits, only=only, allow_add=allow_add, may_write=needs("write"))
+    server = mcp_server(
+        home,
+        limits,
+        only=only,
+        tables=options.tables,
+        allow_add=allow_add,
+        may_write=needs("write"),
+    )
     manager = StreamableHTTPSessionManager(
         server, json_response=True, stateless=True, max_request_body_size=limits.body
     )

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gem_index.collection import Collection
+from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import SearchResult, SearchResults
+from gem_index.collection.state.metadata_fields import MetadataField
 from gem_index.server.encoding import SHORT
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
@@ -50,7 +52,9 @@ class CollectionSize(BaseModel):
 
     name: str
     description: str = Field(description="What the documents are; empty if nobody has said it.")
-    documents: int = Field(description="Number of documents.")
+    documents: int = Field(
+        description="Number of documents; of a table of a vector database, the number of its rows, which may be pieces."
+    )
     fields: list[FieldOfMetadata] = Field(
         description="The fields of the metadata, for filters, the most frequent first; of a sample of the documents."
     )
@@ -69,23 +73,35 @@ class ListAnswer(Answer):
 
 async def list_collections(shared: SharedCollections, _asked: ListArguments) -> ListAnswer:
     """Return the names of the collections, their descriptions and sizes, and the fields of their metadata."""
-    rows = []
-    for status in await shared.listed():
-        fields = await shared.ask(status.name, Collection.metadata_fields, long=True)
-        rows.append(
-            CollectionSize(
-                name=status.name,
-                description=status.description,
-                documents=status.documents,
-                fields=[
-                    FieldOfMetadata(
-                        name=each.name, kinds=list(each.kinds), values=list(each.values)
-                    )
-                    for each in fields
-                ],
-            )
+    rows = [
+        _size(
+            status.name,
+            status.description,
+            status.documents,
+            await shared.ask(status.name, Collection.metadata_fields, long=True),
         )
+        for status in await shared.listed()
+    ]
+    for table in shared.context.tables:
+        number, fields = await shared.ask_searched(
+            table.name, lambda each: (each.count(), each.metadata_fields())
+        )
+        rows.append(_size(table.name, "", number, fields))
     return ListAnswer(collections=rows)
+
+
+def _size(
+    name: str, description: str, documents: int, fields: list[MetadataField]
+) -> CollectionSize:
+    return CollectionSize(
+        name=name,
+        description=description,
+        documents=documents,
+        fields=[
+            FieldOfMetadata(name=each.name, kinds=list(each.kinds), values=list(each.values))
+            for each in fields
+        ],
+    )
 
 
 class SearchArguments(Arguments):
@@ -161,12 +177,12 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
     """Return the documents that match a query best."""
     query = shared.context.check_query(asked.query)
 
-    def work(collection: Collection) -> SearchResults:
+    def work(collection: Collection | SearchedTarget) -> SearchResults:
         return collection.search(
             query, asked.k, asked.where, mode=asked.mode, why=asked.why, offset=asked.offset
         )
 
-    hits = await shared.ask(asked.collection, work, long=asked.why or len(query) > SHORT)
+    hits = await shared.ask_searched(asked.collection, work, long=asked.why or len(query) > SHORT)
     return SearchAnswer(
         collection=asked.collection,
         results=[_found(hit) for hit in hits],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -55,6 +55,7 @@ def mcp_server(
     limits: Limits | None = None,
     *,
     only: Iterable[str] = (),
+    tables: Mapping[str, str] | None = None,
     allow_add: bool = False,
     may_write: MayWrite = _always,
 ) -> Server[None]:
@@ -67,6 +68,8 @@ def mcp_server(
         By default those of the environment.
     only : iterable of str
         The collections to show; all by default.
+    tables : mapping of str to str, optional
+        Tables of vector databases to show as collections, always: their URLs by name.
     allow_add : bool
         Whether there is a tool that stores documents.
     may_write : callable
@@ -74,14 +77,16 @@ def mcp_server(
 
     Raises
     ------
-    UnknownNameError
-        If a collection to show does not exist.
+    UnknownNameError, MissingTargetError
+        If a collection to show does not exist, or no installed engine has the scheme of a table's URL.
+    ConfigError
+        If a table's URL is malformed, or its name is that of a collection.
     """
     shown = frozenset(only)
     for name in sorted(shown):
         home.collection(name)
     bounds = limits or Limits.of_environment()
-    context = ServerContext(home, bounds, load_settings().threads, {}, {})
+    context = ServerContext(home, bounds, load_settings().threads, {}, {}, tables)
     shared = SharedCollections(context, shown or None)
     kinds = {kind.name: kind for kind in TOOLS if allow_add or not kind.writes}
     advertised = {name: _advertise(kind) for name, kind in kinds.items()}

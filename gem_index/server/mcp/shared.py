@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, PlainSerializer, model_validator
 
 from gem_index.collection import Collection
+from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import CollectionStatus
 from gem_index.errors import UnknownNameError
 from gem_index.json_input import parse_json
@@ -51,6 +52,17 @@ class SharedCollections:
         """Return the result of a function that reads a collection; ``long`` as for the context's method."""
         return await self.context.ask(self._shown(name), question, long=long)
 
+    async def ask_searched(
+        self,
+        name: str,
+        question: Callable[[Collection | SearchedTarget], _Result],
+        *,
+        long: bool = False,
+    ) -> _Result:
+        """Return the result of a function that searches or reads a collection or a table of a vector database."""
+        shown = name if self.context.tables.find(name) else self._shown(name)
+        return await self.context.ask_searched(shown, question, long=long)
+
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that writes to a collection."""
         return await self.context.change(self._shown(name), work)
@@ -64,6 +76,7 @@ class SharedCollections:
         return self._only is None or name in self._only
 
     def _shown(self, name: str) -> str:
+        self.context.tables.check_collection(name)
         if not self._is_shown(name):
             raise UnknownNameError(
                 "collection", name, self._only or (), "list_collections names them"

@@ -20,6 +20,8 @@ const VIEWS = {
   upload: ["Add", uploadView],
 };
 
+const OF_TABLES = ["search", "rerank", "compare"]; // a table of a vector database can only be searched
+
 const main = document.getElementById("main");
 const select = h("select", { id: "collection", change: () => go({ collection: select.value, params: {} }) });
 const about = h("p", { class: "about" });
@@ -42,7 +44,8 @@ fill(document.getElementById("side"),
 /** Read the collections again; `chosen` is gone to. */
 async function refresh(chosen) {
   try {
-    collections = (await api("GET", "collections")).collections;
+    const served = await api("GET", "collections");
+    collections = [...served.collections, ...served.tables.map(({ name }) => ({ name, table: true }))];
     tell("");
   } catch (error) {
     tell(explained(error));
@@ -58,12 +61,14 @@ function show({ collection, view, params }) {
     go({ collection: collections[0].name }, { replace: true });
     return;
   }
-  const named = Object.hasOwn(VIEWS, view) ? view : "search";
+  const allowed = known?.table ? OF_TABLES : Object.keys(VIEWS);
+  const named = allowed.includes(view) ? view : "search";
   const [title, make] = VIEWS[named];
   select.value = collection ?? "";
-  fill(about, known ? [h("span", null, count(known.documents, "document")),
+  fill(about, known?.table ? h("span", null, "a table of a vector database") : known ? [h("span", null, count(known.documents, "document")),
     h("span", null, known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet")] : null);
   for (const [name, link] of links) {
+    link.parentElement.hidden = !allowed.includes(name);
     link.setAttribute("href", format({ collection, view: name, params: {} })); // a fixed prefix: it leads nowhere else
     if (name === named) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

@@ -86,13 +86,16 @@ export function keywords(values) {
 
 let chosen = "Python";
 
-/** Return a panel with code in several languages; `make` returns it by language whenever the panel is looked at. */
-export function codePanel(make) {
+/**
+ * Return a panel with code in several languages; `make` returns it by language whenever the panel is looked at.
+ * Of a table of a vector database the page does not know the URL, which Python and the command line need.
+ */
+export function codePanel(make, { table = false } = {}) {
   const code = h("code", null);
   const block = h("pre", { tabindex: 0, "aria-label": "Code" }, code);
   const tabs = h("div", { class: "choices", role: "group", "aria-label": "Language" });
   const show = () => {
-    const all = make();
+    const all = table ? { curl: make().curl } : make();
     if (!(chosen in all)) chosen = Object.keys(all)[0];
     code.textContent = all[chosen];
     tabs.replaceChildren(...Object.keys(all).map((language) => h("button", {

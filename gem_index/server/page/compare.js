@@ -7,14 +7,14 @@ import { showMatch } from "./match.js";
 import { place } from "./router.js";
 
 /** Make the view; returns what brings it to the present place. */
-export function compareView(root, { collection, signal, setParams }) {
+export function compareView(root, { collection, status, signal, setParams }) {
   let asked = null;
   const first = h("textarea", { rows: 3, id: "first" });
   const second = h("textarea", { rows: 3, id: "second" });
   const [problem, tell] = problemPlace();
   const score = h("p", { class: "result" });
   const content = h("div", null);
-  const code = codePanel(() => snippets(collection, place.params));
+  const code = codePanel(() => snippets(collection, place.params), status);
   fill(root,
     h("form", { submit: (event) => {
       event.preventDefault();

@@ -9,14 +9,14 @@ import { place } from "./router.js";
 const linesOf = (text) => (text ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
 
 /** Make the view; returns what brings it to the present place. */
-export function rerankView(root, { collection, signal, setParams }) {
+export function rerankView(root, { collection, status, signal, setParams }) {
   let shown = null;
   let running = null;
   const query = h("input", { type: "text", autocomplete: "off", id: "question" });
   const candidates = h("textarea", { rows: 6, id: "candidates" });
   const [problem, tell] = problemPlace();
   const list = h("ol", { class: "hits", "aria-label": "Candidates, best first" });
-  const code = codePanel(() => snippets(collection, place.params));
+  const code = codePanel(() => snippets(collection, place.params), status);
   fill(root,
     h("form", { submit: (event) => {
       event.preventDefault();

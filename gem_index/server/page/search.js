@@ -14,7 +14,7 @@ const EXPLAINED = 1000; // characters of a question whose words are shaded in th
 const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
 
 /** Make the view; returns what brings it to the present place. */
-export function searchView(root, { collection, signal, setParams }) {
+export function searchView(root, { collection, status, signal, setParams }) {
   let timer = 0; // what is typed and not asked yet
   let running = null; // the request that is not answered yet
   let shown = null; // the question that the hits answer
@@ -25,7 +25,7 @@ export function searchView(root, { collection, signal, setParams }) {
     "aria-label": `Search ${collection}`, "aria-keyshortcuts": "/", input: soon, keydown: keys,
   });
   const modes = h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, "Search by"),
-    MODES.map(([mode, label]) => h("label", { title: mode },
+    MODES.filter(([mode]) => !(status.table && mode === "lexical")).map(([mode, label]) => h("label", { title: mode },
       h("input", { type: "radio", name: "mode", value: mode, change: () => change({ mode: mode === "hybrid" ? "" : mode }) }),
       h("span", null, label))));
   const k = h("input", { type: "number", min: 1, max: MOST, step: 1, inputmode: "numeric", change: () => change({}) });
@@ -44,11 +44,12 @@ export function searchView(root, { collection, signal, setParams }) {
   const [problem, tell] = problemPlace();
   const list = h("ol", { class: "hits", "aria-label": "Hits" });
   const note = h("p", { class: "note" });
-  const code = codePanel(() => snippets(collection));
+  const code = codePanel(() => snippets(collection), status);
   fill(root,
     h("form", { role: "search", submit: (event) => { event.preventDefault(); now(true); } },
       h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, "Search")),
-      h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k), collapseLabel, piecesLabel),
+      h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k),
+        status.table ? null : collapseLabel, piecesLabel),
       filters),
     problem, note, list, code.panel);
   list.addEventListener("keydown", keys);
