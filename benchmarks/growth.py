@@ -76,7 +76,9 @@ def _notebook(n: int) -> str:
 
 def _nested_mail(n: int) -> str:
     parts = n // 60
-    heads = "".join(f'Content-Type: multipart/mixed; boundary="b{i}"\n\n--b{i}\n' for i in range(parts))
+    heads = "".join(
+        f'Content-Type: multipart/mixed; boundary="b{i}"\n\n--b{i}\n' for i in range(parts)
+    )
     return heads + "Content-Type: text/plain\n\ntext\n"
 
 
