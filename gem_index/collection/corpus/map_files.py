@@ -148,8 +148,8 @@ def _draw_picture(drawing: MapDrawing, path: Path) -> None:
     except ImportError as error:
         raise MissingExtraError("pictures of maps", "topics") from error
     with rc_context({"svg.hashsalt": "gem-index"}):  # equal maps are equal files
-        figure = Figure(figsize=(14, 10), layout="constrained")
-        axes = figure.subplots()
+        figure = Figure(figsize=(14, 10))
+        axes = figure.add_axes((0.01, 0.01, 0.69, 0.98))  # the legend has the rest
         size = float(np.clip(80_000 / max(len(drawing.ids), 1), 2, 16))
         for number, group in enumerate(drawing.groups):
             mine = drawing.places[drawing.codes == number]
