@@ -1,13 +1,16 @@
 """Find copies that are planted in real texts.
 
-``python -m benchmarks.planted_duplicates [--overlap 0.6 0.7] [--show N] TEXTS.jsonl ...`` takes 2,000 distinct texts
-(``--most``) of each file (objects with ``text``), and adds a changed copy of every fifth text. The kinds alternate:
+``python -m benchmarks.planted_duplicates [--contrasts] [--overlap 0.6 0.7] [--show N] TEXTS.jsonl ...`` takes 2,000
+distinct texts (``--most``) of each file (objects with ``text``), and adds a changed copy of every fifth text. The kinds
+alternate:
 
 - typing: two neighboring characters change places,
 - word: one word is replaced by a word of another text,
 - cut: the last fifth of the characters is cut off,
 - forwarded: "FWD: Re: " comes before the text, "Thanks, Anna" after it,
 - form: upper case, without punctuation.
+
+``--contrasts`` also compares texts in contrast, for example if a number was cut off.
 
 For each view it prints the share of the copies of each kind that are in one group with their text, the number of groups with
 two originals, the documents of the largest group, and the seconds. ``--show`` prints some groups with two originals.
@@ -54,7 +57,7 @@ def changed(kind: str, text: str, other: str, rng: random.Random) -> str:
     return re.sub(r"[^\w\s]", "", text.upper())
 
 
-def measure(path: Path, most: int, overlaps: Sequence[float], show: int) -> None:
+def measure(path: Path, most: int, overlaps: Sequence[float], show: int, contrasts: bool) -> None:
     rng = random.Random(0)
     texts = read_texts(path, most)
     documents = [Document(id=str(i), text=text) for i, text in enumerate(texts)]
@@ -71,7 +74,7 @@ def measure(path: Path, most: int, overlaps: Sequence[float], show: int) -> None
                 if name == "meaning" and overlap != overlaps[0]:
                     continue
                 started = time.perf_counter()
-                groups = collection.duplicates(views=views, overlap=overlap)
+                groups = collection.duplicates(views=views, overlap=overlap, contrasts=contrasts)
                 seconds = time.perf_counter() - started
                 report(path, documents, name, overlap, groups, seconds)
         for group in groups[:show]:
@@ -115,11 +118,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--overlap", nargs="+", type=float, default=[0.7])
+    parser.add_argument("--contrasts", action="store_true")
     parser.add_argument("--most", type=int, default=2000)
     parser.add_argument("--show", type=int, default=0)
     asked = parser.parse_args()
     for path in asked.files:
-        measure(path, asked.most, asked.overlap, asked.show)
+        measure(path, asked.most, asked.overlap, asked.show, asked.contrasts)
 
 
 if __name__ == "__main__":

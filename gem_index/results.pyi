@@ -1,4 +1,7 @@
 from .collection.corpus.drift import Drift as Drift
+from .collection.corpus.novelty import NovelDocument as NovelDocument
+from .collection.corpus.novelty import Novelty as Novelty
+from .collection.corpus.novelty import Share as Share
 from .collection.corpus.results import DocumentMap as DocumentMap
 from .collection.corpus.results import DuplicateGroup as DuplicateGroup
 from .collection.corpus.results import DuplicateGroups as DuplicateGroups

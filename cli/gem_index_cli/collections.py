@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,13 @@ from gem_index_cli.output import (
 from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
 from gem_index_cli.progress import progress_bar
 
+if TYPE_CHECKING:
+    from gem_index.results import Novelty
+
 __all__ = ["register"]
+
+_LISTED = 20
+_BEGINNING = 120  # characters of a text in a list
 
 
 def refit(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
@@ -222,7 +228,7 @@ def backup(
 
 
 def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
-    """Measure how much a refit would change the cosines of a collection, and whether to refit."""
+    """Measure how much a refit would change a collection, and whether its new documents are about new subjects."""
     with progress_bar("fit") as progress:
         found = home_of(context).collection(collection).drift(progress=progress)
     if as_json:
@@ -232,11 +238,69 @@ def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = 
         f"{found.since_fit} of {found.documents} documents came after the fit. A refit would change a cosine by "
         f"{found.score_change:.3f} on average."
     )
+    if found.novelty is not None:
+        _print_novelty(found.novelty)
+    elif found.since_fit:
+        say(
+            "Fewer than 20 texts came after the fit, or are left of it: too few to look for new subjects."
+        )
     say(
-        f"Refit it: gem-index refit {collection}"
-        if found.refit_recommended
-        else "No refit is needed."
+        {
+            "refit": f"Refit it: gem-index refit {collection}",
+            "look": "Look at these documents. If they belong to the collection, refit it: gem-index refit "
+            f"{collection}",
+            "none": "No refit is needed.",
+        }[found.advice]
     )
+
+
+def _print_novelty(novelty: Novelty) -> None:
+    """Print the shares with their intervals; if there are new subjects, their topics and documents."""
+    say(f"Compared: {novelty.compared} new texts with {novelty.fitted} of the fit.")
+    print_table(
+        ("new texts", ">share", ">interval", ">expected"),
+        [
+            (
+                name,
+                f"{share.share:.3f}",
+                f"{share.low:.3f} to {share.high:.3f}",
+                f"{share.expected:.3f}",
+            )
+            for name, share in (
+                ("far from the texts of the fit", novelty.far),
+                ("among the nearest of each other", novelty.together),
+            )
+        ],
+    )
+    if not novelty.found:
+        say("No new subjects.")
+        return
+    say(f"New subjects: {len(novelty.documents)} texts are far from the texts of the fit.")
+    print_table(
+        (">documents", "words", "typical"),
+        [
+            (
+                each.documents,
+                ", ".join(each.words),
+                " ".join(each.examples[0].text[:_BEGINNING].split()),
+            )
+            for each in novelty.topics
+        ],
+    )
+    print_table(
+        ("id", ">similarity", "words", "text"),
+        [
+            (
+                each.id,
+                f"{each.similarity:.3f}",
+                ", ".join(novelty.topics[each.topic].words[:2]),
+                " ".join(each.text[:_BEGINNING].split()),
+            )
+            for each in novelty.documents[:_LISTED]
+        ],
+    )
+    if len(novelty.documents) > _LISTED:
+        say(f"{len(novelty.documents) - _LISTED} more: --json")
 
 
 def register(app: typer.Typer) -> None:

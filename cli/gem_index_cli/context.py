@@ -30,6 +30,7 @@ _NEED_A_HOME = {
         "duplicates",
         "export",
         "list",
+        "map",
         "neighbours",
         "refit",
     ),

@@ -1,4 +1,4 @@
-"""Commands on all documents of a collection together: duplicates, topics."""
+"""Commands on all documents of a collection together: duplicates, topics, map."""
 
 from __future__ import annotations
 
@@ -53,9 +53,15 @@ def duplicates(
         bool,
         typer.Option(
             "--contrasts",
-            help="Also compare short texts that differ by a number, a negation or the order of words; mark them.",
+            help="Also compare short texts that differ by a number, a negation, opposites or the order of words; mark them.",
         ),
     ] = False,
+    link: Annotated[
+        str,
+        typer.Option(
+            help="single: chains are allowed; complete: every two documents of a group are near."
+        ),
+    ] = "single",
     where: Where = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
@@ -66,7 +72,9 @@ def duplicates(
     with progress_bar("read") as progress:
         given = {"threshold": threshold, "views": view, "overlap": overlap}
         options: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
-        groups = found.duplicates(**options, contrasts=contrasts, where=accepted, progress=progress)
+        groups = found.duplicates(
+            **options, contrasts=contrasts, link=link, where=accepted, progress=progress
+        )
     if as_json or as_json_lines:
         rows = [{"score": each.score, **asdict(each), "text": str(each.text)} for each in groups]
         print_json_lines(rows) if as_json_lines else print_json(rows)
@@ -110,7 +118,9 @@ def topics(
     collection: CollectionName,
     n: Annotated[
         int | None,
-        typer.Option("-n", help="Number of topics. Default: √(documents / 8), at most 24."),
+        typer.Option(
+            "-n", "--topics", help="Number of topics. Default: √(documents / 8), at most 24."
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -177,7 +187,56 @@ def _assigned(topics: Topics) -> list[dict[str, Any]]:
     ]
 
 
+def draw_map(
+    context: typer.Context,
+    collection: CollectionName,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A page (.html), a picture (.png, .svg, .pdf), or a table (.csv) of the places.",
+        ),
+    ],
+    color: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Color the documents by a field of the metadata. Default: by their topics.",
+            show_default=False,
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make the map again, with documents that came later.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a map of a collection, with similar documents near each other."""
+    check_target(output, "map.html", ".html", ".png", ".svg", ".pdf", ".csv")
+    found = home_of(context).collection(collection)
+    with progress_bar("read") as progress:
+        made = found.draw_map(output, color=color, again=again, progress=progress)
+    shown, missing = len(made.ids), made.documents - len(made.ids)
+    if as_json:
+        print_json(
+            {
+                "collection": found.name,
+                "shown": shown,
+                "documents": made.documents,
+                "output": str(output),
+            }
+        )
+        return
+    say(f"Map of {shown} documents: {output}")
+    if missing:
+        say(
+            f"{missing} documents have no place: they came later (--again), have no words, or are more than the map has "
+            "room for."
+        )
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
     app.command("duplicates")(duplicates)
     app.command("topics")(topics)
+    app.command("map")(draw_map)

@@ -67,6 +67,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index topics faq --plot topics.html",
         "gem-index topics faq --documents --jsonl",
     ),
+    "map": (
+        "gem-index map faq -o map.html",
+        "gem-index map faq -o map.png --color topic",
+        "gem-index map faq -o places.csv --again",
+    ),
     "refit": ("gem-index refit faq",),
     "status": ("gem-index status", "gem-index status faq --json"),
     "describe": (

@@ -28,7 +28,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "search": ("search",),
     "calibrating": ("calibrate",),
     "documents": ("show", "list", "count", "delete", "similar", "neighbours"),
-    "corpus": ("duplicates", "topics"),
+    "corpus": ("duplicates", "topics", "map"),
     "vectors": ("vectors",),
     "models": ("fit", "encode", "explain", "similarity", "rerank", "models"),
     "targets": ("push", "pull", "embed", "targets"),

@@ -1,4 +1,4 @@
-"""The nearest neighbours of all vectors."""
+"""The nearest neighbours of vectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from gem_index.arrays import F32, I64
 from gem_index.index.dense import faiss_threads, load_faiss, spread
 
-__all__ = ["nearest_neighbors"]
+__all__ = ["nearest_among", "nearest_neighbors"]
 
 _EXACT = 20_000  # vectors that are all compared
 _TRAINED = 40_000
@@ -48,3 +48,13 @@ def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
         np.where(missed, np.arange(count)[:, np.newaxis], positions).astype(np.int64),
         np.where(missed, -1, np.clip(cosines, -1, 1)).astype(np.float32),
     )
+
+
+def nearest_among(vectors: F32, queries: F32) -> F32:
+    """Return the cosine (m,) of each query (m, d) with the nearest of some unit vectors (n, d); all pairs are compared."""
+    faiss = load_faiss()
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    with faiss_threads():
+        index.add(vectors)
+        cosines, _ = index.search(queries, 1)
+    return np.asarray(np.clip(cosines[:, 0], -1, 1), np.float32)

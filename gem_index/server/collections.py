@@ -69,6 +69,7 @@ class DuplicatesBody(StrictBody):
     views: Sequence[str] = ("wording", "meaning")
     overlap: float = 0.7
     contrasts: bool = False
+    link: str = "single"
     where: dict[str, Any] | None = None
 
 
@@ -142,7 +143,7 @@ async def drop(name: str, context: Context) -> dict[str, str]:
 
 @router.get("/{name}/drift", dependencies=READ)
 async def drift(name: str, context: Context) -> dict[str, Any]:
-    """Return how much a refit would change the cosines."""
+    """Return how much a refit would change the cosines, and whether the new documents are about new subjects."""
     return asdict(await context.examine(name, Collection.drift))
 
 

@@ -1,12 +1,15 @@
-"""Contrasts of short texts: a negation, a number or the order of the words, which vectors cannot tell apart."""
+"""Contrasts of short texts: a negation, a number, opposites or the order of the words, which vectors cannot tell apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import NamedTuple
 
 import regex
+
+from gem_index.text.opposites import is_direction, opposite_signs
 
 __all__ = ["SHORT", "TextFacts", "contrast_of", "text_facts"]
 
@@ -16,7 +19,7 @@ SHORT = 100
 # Words of all languages in one list: it is read for a difference of two similar texts, which are in one language.
 # A word that means something else in another language (Italian "mai", German "Mai") is left out.
 _NEGATIONS = """
-    not no never without cannot neither nor none nothing nobody cant dont doesnt didnt wont isnt unable off disable disabled
+    not no never without cannot neither nor none nothing nobody cant dont doesnt didnt wont isnt unable
     nicht nichts kein keine keinen keinem keiner keines nie niemals ohne weder
     non pas jamais sans aucun aucune nunca jamás sin ningún ninguna senza nessun nessuna não sem
     niet geen nooit zonder inte ikke aldrig aldri utan uten uden bez не нет без никогда değil
@@ -38,12 +41,15 @@ class TextFacts(NamedTuple):
         Its tokens with digits, sorted.
     words, order : int
         Hashes of its tokens, sorted and as written; 0 for a long text.
+    signs : mapping of str to int
+        Its opposites: see :func:`~gem_index.text.opposites.opposite_signs`.
     """
 
     negated: bool = False
     numbers: tuple[str, ...] = ()
     words: int = 0
     order: int = 0
+    signs: Mapping[str, int] = MappingProxyType({})
 
 
 def text_facts(text: str, tokens: Sequence[str]) -> TextFacts:
@@ -53,16 +59,20 @@ def text_facts(text: str, tokens: Sequence[str]) -> TextFacts:
     negated = not _NEGATED.isdisjoint(tokens)
     negated = negated or bool(_CONTRACTED.search(text.lower()) or _UNSPACED.search(text))
     numbers = tuple(sorted(token for token in tokens if any(map(str.isdigit, token))))
-    return TextFacts(negated, numbers, _hash(sorted(tokens)), _hash(tokens))
+    return TextFacts(negated, numbers, _hash(sorted(tokens)), _hash(tokens), opposite_signs(tokens))
 
 
 def contrast_of(one: TextFacts, other: TextFacts) -> str | None:
-    """Return ``number``, ``negation`` or ``order`` if two texts differ by it (the first that applies), else None."""
+    """Return ``number``, ``negation``, ``opposite`` or ``order``: the first by which two texts differ, else None."""
     if one.numbers != other.numbers:
         return "number"
     if one.negated != other.negated:
         return "negation"
-    return "order" if one.words == other.words and one.order != other.order else None
+    opposed = [name for name, sign in one.signs.items() if other.signs.get(name, sign) != sign]
+    turned = one.words == other.words and one.order != other.order
+    if turned or any(map(is_direction, opposed)):
+        return "order"
+    return "opposite" if opposed else None
 
 
 def _hash(tokens: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """Commands on all documents of a collection together: duplicates, topics, and a collapsed search."""
 
+import itertools
 import json
 
 import pytest
@@ -150,3 +151,50 @@ def test_bad_input(gem, tickets, state, tmp_path):
     refused(gem("topics", "tickets", "--plot", tmp_path / "no" / "x.png"), "cannot write")
     refused(gem("topics", "tickets", "--where", "{"), "--where")
     assert state() == before
+
+
+def test_drift_names_new_subjects(gem, tmp_path):
+    old = ["visa", "permit", "residence", "office", "renew", "passport"]
+    new = ["ducks", "dogs", "river", "swimming", "garden", "trees"]
+
+    def file(name, words):
+        lines = [" ".join(each) for each in itertools.combinations(words, 3)] * 2
+        rows = [{"id": f"{name}-{i}", "text": line} for i, line in enumerate(lines)]
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+
+    gem("build", "c", file("old", old))
+    gem("add", "c", file("new", new[:3]))
+    assert "too few to look for new subjects" in gem("drift", "c").out
+    gem("add", "c", file("new", new))
+    found = gem("drift", "c").out
+    assert "Compared: 20 new texts with 20 of the fit." in found
+    assert "New subjects: 20 texts are far from the texts of the fit." in found
+    assert "gem-index refit c" in found
+    answer = gem("drift", "c", "--json").json
+    assert answer["novelty"]["found"] is True
+    assert set(answer["novelty"]["topics"][0]["words"]) <= set(new)
+    gem("refit", "c")
+    gem("add", "c", file("again", old))
+    assert "No new subjects." in gem("drift", "c").out
+
+
+def test_a_map_in_a_file(gem, tickets, tmp_path):
+    table = tmp_path / "map.csv"
+    assert gem("map", "tickets", "-o", table).out == f"Map of 6 documents: {table}\n"
+    rows = table.read_text().splitlines()
+    assert rows[0] == "id,x,y,group,name"
+    assert {row.split(",")[0] for row in rows[1:]} == set(tickets)
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "late", "text": "a late train"}))
+    gem("add", "tickets", tmp_path / "more.jsonl")
+    shown = gem("map", "tickets", "-o", tmp_path / "map.html", "--color", "kind").out
+    assert "1 documents have no place: they came later (--again)" in shown
+    assert "a late train" not in (tmp_path / "map.html").read_text()
+    again = gem("map", "tickets", "-o", tmp_path / "map.html", "--again", "--json").json
+    assert (again["shown"], again["documents"]) == (7, 7)
+    assert "a late train" in (tmp_path / "map.html").read_text()
+    refused(gem("map", "tickets", "-o", "x.gif"), "x.gif ends in '.gif'; expected a name such as")
+    refused(
+        gem("map", "tickets", "-o", table, "--color", "none"), "has a field 'none'; expected one of"
+    )

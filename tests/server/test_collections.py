@@ -371,6 +371,7 @@ class TestCare:
     def test_drift_and_duplicates(self, client, faq, home):
         drift = client.get(f"{faq}/drift").json()
         assert drift["documents"] == 4
+        assert (drift["novelty"], drift["advice"]) == (None, "none")
         client.put(
             f"{faq}/documents", json={"documents": [{"id": "6", "text": "Renew a passport"}]}
         )

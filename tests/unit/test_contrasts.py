@@ -45,3 +45,38 @@ def test_a_number_and_the_order_of_words_are_contrasts():
 def test_a_long_text_is_in_contrast_to_no_other_long_text():
     long = "word " * SHORT
     assert contrast(f"{long} 1", f"{long} not 2") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How do I turn on notifications", "How do I turn off notifications"),
+        ("Enable the camera", "Disable the camera"),
+        ("Turn on messages on my phone", "Turn off messages on my phone"),
+        ("Subscribe to the letter", "Unsubscribe from the letter"),
+        ("Wo kann ich ein Konto öffnen", "Wo kann ich ein Konto schließen"),
+        ("Comment activer la carte", "Comment désactiver la carte"),
+        ("Cómo abrir la cuenta", "Cómo cerrar la cuenta"),
+        ("Как включить телефон", "Как выключить телефон"),
+    ],
+)
+def test_opposites_are_a_contrast(one, other):
+    assert contrast(one, other) == contrast(other, one) == "opposite"
+    assert contrast(one, one) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Flights from Paris to London please", "A flight from London to Paris"),
+        ("Von Berlin nach Hamburg fahren", "Fahren von Hamburg nach Berlin"),
+        ("Convert dollars into euros", "How can I convert euros into dollars"),
+    ],
+)
+def test_a_direction_is_a_contrast_in_other_words_too(one, other):
+    assert contrast(one, other) == contrast(other, one) == "order"
+
+
+def test_words_of_both_sides_and_no_direction_are_no_contrast():
+    assert contrast("I want to know how to open it", "How to open it, I want to know it") is None
+    assert contrast("turn off the light on the stairs", "switch off the light") is None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 import shutil
 
 import numpy as np
 import pytest
 
 from gem_index import Document, Home
+from gem_index.collection.corpus import map_files
+from gem_index.collection.corpus.map_files import MapDrawing, MapGroup, write_map
 from gem_index.errors import DiskError, InputError
 
 THINGS = {
@@ -236,3 +241,69 @@ class TestColours:
         assert found.names[-1] == "other"
         assert len(found.names) == 10
         assert sum(found.counts) == 40
+
+
+class TestFiles:
+    def test_a_table_has_each_place_and_its_group(self, things, tmp_path):
+        made = things.draw_map(tmp_path / "map.csv")
+        with (tmp_path / "map.csv").open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["id"] for row in rows] == list(made.ids)
+        places = np.array([[float(row["x"]), float(row["y"])] for row in rows])
+        np.testing.assert_allclose(places, made.places, atol=1e-5)
+        for row, topic in zip(rows, made.topics.tolist(), strict=True):
+            assert row["group"] == str(topic)
+            assert row["name"] == ", ".join(made.words[topic])
+
+    def test_the_stored_map_is_drawn_until_it_is_made_again(self, things, tmp_path):
+        first = things.draw_map(tmp_path / "map.html")
+        things.upsert([Document(id="new", text="a late flight")])
+        same = things.draw_map(tmp_path / "map.html")
+        assert (same.ids, same.documents) == (first.ids, 97)
+        assert "a late flight" not in (tmp_path / "map.html").read_text()
+        again = things.draw_map(tmp_path / "map.html", again=True)
+        assert again.ids == (*first.ids, "new")
+        assert "a late flight" in (tmp_path / "map.html").read_text()
+
+    def test_a_field_gives_the_groups(self, things, tmp_path):
+        things.draw_map(tmp_path / "map.csv", color="subject")
+        with (tmp_path / "map.csv").open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                assert row["name"] == row["id"].split()[0]
+
+    def test_an_unknown_field_or_ending_writes_nothing(self, things, tmp_path):
+        with pytest.raises(InputError, match=r"has a field 'subjekt'; expected one of .*'subject'"):
+            things.draw_map(tmp_path / "map.html", color="subjekt")
+        with pytest.raises(InputError, match=r"expected a name that ends with \.html.*\.csv"):
+            things.draw_map(tmp_path / "map.gif")
+        with pytest.raises(InputError, match="cannot write"):
+            things.draw_map(tmp_path / "missing" / "map.html")
+        assert not list(tmp_path.glob("map.*"))
+
+    def test_each_group_has_a_mark_of_its_own(self, tmp_path):
+        count = 48
+        groups = [MapGroup((f"group {i} $x$", "_y"), 1) for i in range(count)]
+        places = np.random.default_rng(0).random((count, 2))
+        codes = np.arange(count, dtype=np.int32)
+        names = [str(i) for i in range(count)]
+        drawing = MapDrawing(names, names, places, codes, groups)
+        write_map(drawing, tmp_path / "map.svg")
+        picture = (tmp_path / "map.svg").read_text()
+        shapes = dict(re.findall(r'<path id="(\w+)" d="([^"]*)"', picture))
+        used = re.findall(r'<use xlink:href="#(\w+)" [^>]*style="fill: (#\w+)', picture)
+        # each has a mark on the map and one in the legend
+        assert len({(shapes[name], color) for name, color in used}) == 2 * count
+        write_map(drawing, tmp_path / "map.html")
+        page = (tmp_path / "map.html").read_text()
+        assert page.count("(c, x, y, r) =>") * len(set(re.findall(r'"(#\w{6})"', page))) == count
+
+    def test_a_page_of_many_documents_has_short_texts(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(map_files, "_TEXTS", 1000)
+        texts = ["word " * 100] * 10
+        codes = np.zeros(10, np.int32)
+        drawing = MapDrawing(["1"] * 10, texts, np.zeros((10, 2)), codes, [MapGroup(("a",), 10)])
+        write_map(drawing, tmp_path / "map.html")
+        data = re.search(
+            r'id="data">(.*?)</script>', (tmp_path / "map.html").read_text(), re.DOTALL
+        )
+        assert {len(point[4]) <= 101 for point in json.loads(data[1])["points"]} == {True}

@@ -1,5 +1,7 @@
 """Groups of near-duplicates, and searches that show one of each."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -130,11 +132,17 @@ def groups_of(collection, **options):
 
 
 def naive_overlap(one, other):
-    """The Jaccard similarity of the runs of three characters."""
+    """The Jaccard similarity of the runs of three characters; of one and two in Chinese."""
     sets = []
     for text in (one, other):
-        joined = f" {' '.join(tokenize(text))} "
-        sets.append({joined[i : i + 3] for i in range(len(joined) - 2)})
+        joined = " ".join(tokenize(text))
+        runs = re.findall("[\u4e00-\u9fff]+", joined)
+        spaced = " ".join(re.sub("[\u4e00-\u9fff]+", " ", joined).split())
+        spaced = f" {spaced} " if spaced else ""
+        found = {spaced[i : i + 3] for i in range(len(spaced) - 2)}
+        for run in runs:
+            found |= set(run) | {run[i : i + 2] for i in range(len(run) - 1)}
+        sets.append(found)
     return len(sets[0] & sets[1]) / len(sets[0] | sets[1])
 
 
@@ -194,6 +202,7 @@ def test_copies_with_small_changes_have_the_same_wording(faq, text):
 CONTRASTS = {
     "negation": ("I can log in to my account", "I can not log in to my account"),
     "number": ("The order 4711 is not here yet", "The order 4712 is not here yet"),
+    "opposite": ("How do I open my bank account", "How do I close my bank account"),
     "order": ("The train from Paris to London is late", "The train from London to Paris is late"),
 }
 
@@ -292,3 +301,56 @@ def test_collapse_with_a_least_score_with_reranking_and_alone(faq):
     first = faq.search(query, 1, collapse=near)
     assert len(first) == 1
     assert len(first[0].similar) == 2
+
+
+def test_complete_groups_have_no_chain(faq):
+    words = [f"word{letter}" for letter in "abcdefghijklmnop"]
+    # each text shares most words with the next one, and few with the last one
+    fill(faq, {str(i): " ".join(words[i : i + 10]) for i in range(6)})
+    chain = groups_of(faq, views="wording", overlap=0.6)
+    assert chain == [tuple("012345")]
+    complete = groups_of(faq, views="wording", overlap=0.6, link="complete")
+    assert [len(group) for group in complete] == [3, 3]
+    texts = {str(i): " ".join(words[i : i + 10]) for i in range(6)}
+    for group in complete:
+        for one in group:
+            assert all(naive_overlap(texts[one], texts[other]) >= 0.6 for other in group)
+
+
+@pytest.mark.parametrize("view", ["wording", "meaning", ("wording", "meaning")])
+def test_every_two_documents_of_a_complete_group_are_near(faq, view):
+    rng = np.random.default_rng(0)
+    words = ["renew", "visa", "bank", "account", "open", "river", "school", "phone"]
+    texts = {str(i): " ".join(rng.choice(words, 4)) for i in range(80)}
+    fill(faq, texts)
+    options = {"views": view, "overlap": 0.5, "threshold": 0.9, "contrasts": True}
+    found = groups_of(faq, link="complete", **options)
+    single = [set(group) for group in groups_of(faq, **options)]
+    names = (view,) if isinstance(view, str) else view
+    assert found
+    for group in found:
+        assert any(set(group) <= each for each in single)
+        for one in group:
+            for other in group:
+                near = texts[one] == texts[other]
+                near |= "wording" in names and naive_overlap(texts[one], texts[other]) >= 0.5
+                near |= "meaning" in names and cosine(faq, texts[one], texts[other]) >= 0.9 - 1e-6
+                assert near
+
+
+def test_an_unknown_link_is_refused(faq):
+    with pytest.raises(InputError, match="the link is 'ward'; expected single or complete"):
+        faq.duplicates(link="ward")
+
+
+@pytest.mark.parametrize(
+    ("text", "copy"),
+    [
+        ("如何重置我的账户密码呢", "如何重我置的账户密码呢"),
+        ("我想知道怎么更换手机号码", "FWD: 我想知道怎么更换手机号码 Thanks, Anna"),
+        ("How can I pay?", "Re: How can I pay? Thanks, Anna"),
+    ],
+)
+def test_short_copies_have_the_same_wording(faq, text, copy):
+    fill(faq, {"text": text, "copy": copy, "else": "an entirely different matter"})
+    assert groups_of(faq, views="wording") == [("text", "copy")]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from gem_index import Document
+from gem_index.collection.corpus.topic_words import TopicWords
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.text.analyzer import Analyzer
 
 KINDS = {
     "visas": ["renew", "visa", "permit", "residence", "office"],
@@ -183,10 +185,93 @@ def test_a_map_that_cannot_be_drawn(mixed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("sklearn.cluster", None), ("sklearn.manifold", "m.html"), ("matplotlib.figure", "m.png")]
+    ("module", "name"), [("sklearn.cluster", None), ("openTSNE", "m.html"), ("matplotlib.figure", "m.png")]
 )  # fmt: skip
 def test_a_missing_extra_is_named(mixed, monkeypatch, tmp_path, module, name):
     topics = mixed.topics(2)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"gem-index\[topics\]"):
+    with pytest.raises(MissingExtraError, match=r"gem-index\[(topics|map)\]"):
         mixed.topics(2) if name is None else topics.plot(tmp_path / name)
+
+
+def words_of(groups, language="en"):
+    counted = TopicWords(Analyzer(language=language), len(groups))
+    for number, texts in enumerate(groups):
+        for text in texts:
+            counted.add(number, text)
+    return counted.telling()
+
+
+@pytest.mark.parametrize(
+    ("language", "groups", "expected"),
+    [
+        (
+            "fr",
+            [
+                ["quelles sont les cartes bancaires"] * 3 + ["les cartes sont perdues"],
+                ["quels sont les trains de la gare"] * 3 + ["la gare est fermée"],
+            ],
+            [{"cartes", "bancaires"}, {"trains", "gare"}],
+        ),
+        (
+            "de",
+            [
+                ["wer und was ist der Vertrag"] * 3 + ["der Vertrag wird gekündigt"],
+                ["wann und wo ist die Rechnung"] * 3 + ["die Rechnung ist bezahlt"],
+            ],
+            [{"vertrag"}, {"rechnung"}],
+        ),
+        (
+            "zh",
+            [["我的银行账户有多少钱"] * 3, ["什么时候去动物园"] * 3],
+            [{"银行", "账户"}, {"动物"}],
+        ),
+    ],
+)
+def test_labels_have_no_function_words(language, groups, expected):
+    for words, wanted in zip(words_of(groups, language), expected, strict=True):
+        assert wanted <= set(words)
+        assert not set(words) & {
+            "les",
+            "sont",
+            "quelles",
+            "quels",
+            "der",
+            "die",
+            "und",
+            "ist",
+            "wer",
+        }
+        assert not {word for word in words if "的" in word or "么" in word}
+
+
+def test_labels_have_no_urls_entities_ids_and_numbers():
+    texts = [
+        "the bank &amp; loan https://t.co/ab12 me@example.org 4711",
+        "a bank 3fa85f64deadbeef 12kg",
+    ]
+    found = words_of([texts, ["a river &quot;here&quot; www.example.org"]])
+    assert [set(words) for words in found] == [{"bank", "loan"}, {"river"}]
+
+
+def test_a_name_that_all_topics_have_is_weighed_down():
+    companies = ["airline"] * 20
+    lost = [f"airline lost my {word}" for word in ["bag", "luggage", "suitcase", "bag", "bag"] * 4]
+    late = [f"airline {word} late" for word in ["flight", "plane", "departure", "flight"] * 3]
+    for words in words_of([lost + companies, late]):
+        assert words[0] in ("bag", "lost", "late", "flight")
+        assert words.index("airline") > 1 if "airline" in words else True
+
+
+def test_one_topic_is_named_by_frequent_words_with_a_subject(home):
+    collection = home.create_collection("one")
+    texts = [
+        "the bank is open",
+        "a bank account is mine",
+        "bank loans are here",
+        "the river",
+        "an ox",
+    ]
+    collection.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts))
+    [topic] = collection.topics(1)
+    assert topic.words[0] == "bank"

@@ -13,32 +13,26 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from gem_index.arrays import F32, F64
 from gem_index.collection.corpus.corpus import read_corpus
+from gem_index.collection.corpus.map_files import MapDrawing, MapGroup, map_path, write_map
+from gem_index.collection.corpus.map_places import load_tsne, place_texts
 from gem_index.collection.corpus.results import DocumentMap, MapColors
 from gem_index.collection.corpus.topics import rows_with_words, topics_in
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
-from gem_index.errors import DiskError, InputError, MissingExtraError
+from gem_index.errors import DiskError, InputError
 from gem_index.files.npy import read_arrays
 from gem_index.files.publishing import publish_directory
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
-from gem_index.index.neighbors import nearest_neighbors
 from gem_index.progress import Progress
-from gem_index.quoting import quoted_error
-from gem_index.settings import load_settings
+from gem_index.quoting import quoted, quoted_error
 from gem_index.store.records import CollectionRecord
 
-__all__ = ["colors_of", "kept_map", "make_map"]
+__all__ = ["colors_of", "draw_map", "kept_map", "make_map"]
 
 _LOG = logging.getLogger(__name__)
 
-_MOST = 100_000  # texts on the map, at most
-_PERPLEXITY = 30
-_EARLY, _LATE = 250, 500  # iterations, as van der Maaten's and the library's defaults
-_INTERPOLATED = 10_000  # points from which forces are interpolated on a grid (FIt-SNE)
-_STEP = 10  # iterations between two reports
-_FEWEST = 8  # texts; with fewer, neighbourhoods have no meaning
+_MOST = 200_000  # texts on the map, at most
 _NAMES_READ = 2_000  # documents that are read to find the names of fields
 _COLORS = 10  # values of a field with their own colour
 _BLOCK = 4096
@@ -72,7 +66,7 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
 
 def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     """Make and store a map; see :meth:`gem_index.Collection.make_map`."""
-    _library()  # before minutes of encoding
+    load_tsne()  # before minutes of encoding
     with access.reading() as rows:
         before = rows.record
     corpus = read_corpus(access, None, show)
@@ -85,7 +79,7 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     numbers = np.full(len(corpus.vectors), -1, np.int32)
     numbers[known] = np.arange(len(known))
     shown = numbers[corpus.texts] >= 0
-    places = _placed(np.ascontiguousarray(corpus.vectors[known], np.float32), show)
+    places = place_texts(np.ascontiguousarray(corpus.vectors[known], np.float32), show)
     with access.workspace.write_lock(timeout=_PATIENCE), access.reading() as rows:
         present = np.isin(corpus.seqs, rows.documents.seqs())
         _check_unchanged(before, rows.record, some_deleted=not present.all())
@@ -226,63 +220,47 @@ def _fields(rows: CollectionRows, seqs: Ids) -> tuple[str, ...]:
     return tuple(name for name, _ in counts.most_common())
 
 
-def _library() -> Any:
-    try:
-        import openTSNE  # type: ignore[import-untyped, unused-ignore]
-    except ImportError as error:
-        raise MissingExtraError("maps of collections", "map") from error
-    return openTSNE
+def draw_map(
+    access: CollectionAccess,
+    path: str | Path,
+    color: str | None,
+    again: bool,
+    show: Progress | None,
+) -> DocumentMap:
+    """Write the map of a collection to a file; see :meth:`gem_index.Collection.draw_map`."""
+    target = map_path(path, ".csv")
+    made = None if again else kept_map(access)
+    if made is None:
+        made = make_map(access, show)
+    if color is not None and color not in made.fields:
+        raise InputError(
+            f"no document of the collection {access.name} has a field {quoted(color)}; expected one of "
+            f"{', '.join(map(quoted, made.fields)) or 'its fields, but it has none'}"
+        )
+    if color is None:
+        names = [*made.words, ()]
+        codes = np.where(made.topics < 0, len(made.words), made.topics).astype(np.int32)
+        counts = np.bincount(codes, minlength=len(names)).tolist()
+        groups = [MapGroup(words, count) for words, count in zip(names, counts, strict=True)]
+        groups = groups if counts[-1] else groups[:-1]
+    else:
+        colors = colors_of(access, made, color)
+        codes = colors.codes
+        groups = [
+            MapGroup((n,), count) for n, count in zip(colors.names, colors.counts, strict=True)
+        ]
+    places = made.places.astype(np.float64)
+    write_map(MapDrawing(made.ids, _texts(access, made), places, codes, groups), target)
+    return made
 
 
-def _placed(vectors: F32, show: Progress | None) -> F64:
-    """Return the position (n, 2) of each distinct text, from 0 to 1: t-SNE on their nearest neighbours."""
-    count = len(vectors)
-    if count < _FEWEST:  # too few for neighbourhoods: they are placed on a line
-        return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])
-    found = _embedded(vectors, show)
-    low, high = found.min(axis=0), found.max(axis=0)
-    size = max(float((high - low).max()), 1e-12)
-    places: F64 = 0.5 + (found - (low + high) / 2) / size
-    return places
-
-
-def _embedded(vectors: F32, show: Progress | None) -> F64:
-    library, threads = _library(), load_settings().threads
-    perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)
-    positions, cosines = nearest_neighbors(vectors, int(3 * perplexity))
-    distances = np.sqrt(np.maximum(0, 2 - 2 * cosines.astype(np.float64)))
-    affinities = library.affinity.PerplexityBasedNN(
-        knn_index=library.nearest_neighbors.PrecomputedNeighbors(positions, distances),
-        perplexity=perplexity,
-        n_jobs=threads,
-        random_state=0,
-    )
-    done = 0
-
-    def report(iteration: int, _error: float, _places: Any) -> None:
-        if show is not None:
-            show("place", done + iteration, _EARLY + _LATE)
-
-    embedding = library.TSNEEmbedding(
-        _principal(vectors) * 1e-4,  # from the principal components, without random numbers
-        affinities,
-        negative_gradient_method="bh" if len(vectors) < _INTERPOLATED else "fft",
-        n_jobs=threads,
-        random_state=0,
-        callbacks=report,
-        callbacks_every_iters=_STEP,
-    )
-    embedding = embedding.optimize(_EARLY, exaggeration=12, momentum=0.5)
-    done = _EARLY
-    embedding = embedding.optimize(_LATE, momentum=0.8)
-    return np.asarray(embedding, dtype=np.float64)
-
-
-def _principal(vectors: F32) -> F64:
-    """Return the first two principal components (n, 2); the first has a standard deviation of 1."""
-    centred: F32 = vectors - vectors.mean(axis=0)
-    directions: F32 = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
-    signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(2)])
-    parts: F64 = (centred @ (directions * signs)).astype(np.float64)
-    parts /= max(float(parts[:, 0].std()), 1e-12)
-    return parts
+def _texts(access: CollectionAccess, made: DocumentMap) -> list[str]:
+    """Return the text of each document of a map, empty if it was deleted meanwhile."""
+    found: list[str] = []
+    with access.reading() as rows:
+        for begin in range(0, len(made.seqs), _BLOCK):
+            block = made.seqs[begin : begin + _BLOCK].tolist()
+            seqs, _, texts, _ = rows.documents.columns(block)
+            known = dict(zip(seqs, texts, strict=True))
+            found += [known.get(seq, "") for seq in block]
+    return found

@@ -1,12 +1,13 @@
-"""Measure how much a refit would change a collection."""
+"""Measure how much a refit would change a collection, and whether its new documents are about new subjects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gem_index.collection.corpus.novelty import Novelty, novelty_of
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.texts import CollectionTexts
@@ -37,6 +38,12 @@ class Drift:
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
     refit_recommended : bool
         Whether a refit is recommended.
+    novelty : Novelty or None
+        Whether the documents after the fit are about new subjects; None if fewer than 20 different texts came after the fit,
+        or are left of it.
+    advice : str
+        ``refit``; or ``look`` if the documents are about new subjects, although a refit would change little: read them, and
+        refit if they belong to the collection; or ``none``.
     """
 
     documents: int
@@ -44,6 +51,8 @@ class Drift:
     angles: tuple[float, ...]
     score_change: float
     refit_recommended: bool
+    novelty: Novelty | None = None
+    advice: str = "none"
 
 
 def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:
@@ -58,12 +67,17 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
         pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyzer)
         parts, _ = pieces.parts(texts.sample(sample))
         compared = parts[:: -(-len(parts) // sample)]
-        since = int((texts.seqs > rows.record.fitted_seq).sum())
+        position = texts.position(rows.record.fitted_seq)
+        fitted, new = texts.seqs[:position], texts.seqs[position:]
         if rows.changed_since_fit():
             fresh = encoder.unfitted()
             with reporting(progress, "fit") as show:
                 fresh.fit(pieces.of_all(texts.all(show)))  # as a refit does
-    return measure_drift(encoder, fresh, compared, len(texts), since)
+        novelty = novelty_of(rows.documents, encoder, rows.record.analyzer, fitted, new)
+    measured = measure_drift(encoder, fresh, compared, len(texts), len(new))
+    look = novelty is not None and novelty.found
+    advice = "refit" if measured.refit_recommended else "look" if look else "none"
+    return replace(measured, novelty=novelty, advice=advice)
 
 
 def measure_drift(

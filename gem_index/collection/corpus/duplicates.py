@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gem_index.arrays import F32, I32, I64
+from gem_index.collection.corpus.complete_links import complete_parts
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
-from gem_index.collection.corpus.duplicates_request import MEANING, WORDING, DuplicatesRequest
+from gem_index.collection.corpus.duplicates_request import (
+    COMPLETE,
+    MEANING,
+    WORDING,
+    DuplicatesRequest,
+)
 from gem_index.collection.corpus.results import DuplicateGroup, DuplicateGroups
 from gem_index.collection.corpus.wordings import Wordings
 from gem_index.collection.request import ROUNDING
@@ -43,8 +50,10 @@ def duplicates_of(
         for forest in forests.values():
             merge_forest(firsts, forest)
         groups = _grouped(firsts[corpus.texts])
+        if request.link == COMPLETE:
+            groups = _divided(groups, partial(_complete, corpus, sets, labels, request))
         if not request.contrasts:
-            groups = _by_order(groups, corpus.texts, wordings)
+            groups = _divided(groups, lambda each: wordings.divide(corpus.texts[each].tolist()))
         with access.reading() as rows:
             documents = rows.documents
             names: dict[int, str] = {}
@@ -92,23 +101,27 @@ def _forests(
     return found
 
 
+def _complete(
+    corpus: Corpus,
+    sets: tuple[I32, I64],
+    labels: I32 | None,
+    request: DuplicatesRequest,
+    group: I64,
+) -> I32:
+    """Return for each document of a group the number of its part, in which all texts are near."""
+    # in the order of their first documents, as texts are numbered
+    texts, inverse = np.unique(corpus.texts[group], return_inverse=True)
+    return complete_parts(texts, corpus.vectors, sets, labels, request)[inverse]
+
+
 def _joins(firsts: I32) -> bool:
     """Tell whether two of some documents are in one component."""
     return len(np.unique(firsts)) < len(firsts)
 
 
-def _by_order(groups: list[I64], texts: I32, wordings: Wordings) -> list[I64]:
-    """Divide groups so that the same words in another order are not in one group."""
-    divided: list[I64] = []
-    for group in groups:
-        orders: dict[
-            int, dict[int, int]
-        ] = {}  # for each set of words, its orders and the number of each
-        numbers = np.empty(len(group), np.int32)
-        for place, (words, order) in enumerate(wordings.orders(texts[group].tolist())):
-            known = orders.setdefault(words, {})
-            numbers[place] = known.setdefault(order, len(known))
-        divided += [group[part] for part in _grouped(numbers)]
+def _divided(groups: list[I64], divide: Callable[[I64], I32]) -> list[I64]:
+    """Divide groups by the number that a function gives each of their documents."""
+    divided = [group[part] for group in groups for part in _grouped(divide(group))]
     return sorted(divided, key=_largest_first)
 
 

@@ -11,7 +11,16 @@ from gem_index.collection.request import NEAR, check_threshold
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["MEANING", "OVERLAP", "VIEWS", "WORDING", "DuplicatesRequest"]
+__all__ = [
+    "COMPLETE",
+    "LINKS",
+    "MEANING",
+    "OVERLAP",
+    "SINGLE",
+    "VIEWS",
+    "WORDING",
+    "DuplicatesRequest",
+]
 
 WORDING = "wording"
 """Pairs with almost the same characters."""
@@ -21,6 +30,15 @@ MEANING = "meaning"
 
 VIEWS = (WORDING, MEANING)
 """The ways to compare two documents."""
+
+SINGLE = "single"
+"""A document of a group is near to at least one other."""
+
+COMPLETE = "complete"
+"""Every two documents of a group are near."""
+
+LINKS = (SINGLE, COMPLETE)
+"""How near the documents of a group are to each other."""
 
 OVERLAP = 0.7
 """Least overlap of two wordings, the default; ``python -m benchmarks.planted_duplicates`` measures it."""
@@ -34,23 +52,31 @@ class DuplicatesRequest:
     views: tuple[str, ...] = VIEWS
     overlap: float = OVERLAP
     contrasts: bool = False
+    link: str = SINGLE
 
     @classmethod
     def of(
-        cls, threshold: object, views: str | Sequence[str], overlap: object, contrasts: bool
+        cls,
+        threshold: object,
+        views: str | Sequence[str],
+        overlap: object,
+        contrasts: bool,
+        link: str = SINGLE,
     ) -> Self:
         """Check the arguments.
 
         Raises
         ------
         InputError
-            If a threshold is out of its range, or a view is unknown.
+            If a threshold is out of its range, or a view or the link is unknown.
         """
         names = (views,) if isinstance(views, str) else tuple(views)
         if not names or not set(names) <= set(VIEWS):
             raise InputError(
                 f"the views are {quoted(views)}; expected one or both of {', '.join(VIEWS)}"
             )
+        if link not in LINKS:
+            raise InputError(f"the link is {quoted(link)}; expected {' or '.join(LINKS)}")
         return cls(
             check_threshold(threshold, "the threshold"),
             names,
@@ -64,4 +90,5 @@ class DuplicatesRequest:
                 error=InputError,
             ),
             contrasts,
+            link,
         )

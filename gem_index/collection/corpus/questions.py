@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
-from gem_index.collection.corpus.duplicates_request import OVERLAP, VIEWS, DuplicatesRequest
+from gem_index.collection.corpus.duplicates_request import OVERLAP, SINGLE, VIEWS, DuplicatesRequest
 from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
@@ -51,6 +51,7 @@ class CorpusQuestions:
         views: str | Sequence[str] = VIEWS,
         overlap: float = OVERLAP,
         contrasts: bool = False,
+        link: str = SINGLE,
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> DuplicateGroups:
@@ -60,9 +61,11 @@ class CorpusQuestions:
         least the threshold; all pairs are tested. A group can be a chain (A near B, B near C), whose ends are further apart.
 
         Vectors cannot tell "I can log in" from "I can not log in". So two texts of at most 100 characters are not compared
-        if one has other numbers than the other, or only one has a negation. The same words in another order ("Paris to
-        London") are not in one group. A list of words in 15 languages finds negations; it does not know opposites such as
-        "open" and "close".
+        if one has other numbers than the other, or only one has a negation. Opposites ("open" and "close", "on" and "off"),
+        directions ("Paris to London") and the same words in another order are not in one group. Lists of words find
+        negations in 15 languages, and opposites in nine.
+
+        For the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name do not count.
 
         Parameters
         ----------
@@ -75,8 +78,10 @@ class CorpusQuestions:
             divided by the number of trigrams that one or both have (the Jaccard similarity). Case and punctuation do not
             count.
         contrasts : bool
-            Also compare texts that differ by a number, a negation or the order of the same words. Each such document is
-            marked in ``contrasts``.
+            Also compare texts that differ by a number, a negation, opposites or the order of the same words. Each such
+            document is marked in ``contrasts``.
+        link : {"single", "complete"}
+            ``complete``: every two documents of a group are near, in at least one of the views, so that there are no chains.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are compared.
         progress : bool or callable, optional
@@ -90,13 +95,13 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If a threshold is out of its range, or a view is unknown.
+            If a threshold is out of its range, or a view or the link is unknown.
         FilterError
             If the filter is not of the documented form.
         """
         from gem_index.collection.corpus.duplicates import duplicates_of
 
-        request = DuplicatesRequest.of(threshold, views, overlap, contrasts)
+        request = DuplicatesRequest.of(threshold, views, overlap, contrasts, link)
         with reporting(progress, "read") as show:
             return duplicates_of(self.access, request, where, show)
 
@@ -162,8 +167,8 @@ class CorpusQuestions:
         """Place the documents on a plane, similar ones near each other, and store the map until the next refit.
 
         The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
-        components; the same documents give the same places on one machine. If a collection has more than 100,000 distinct
-        texts, 100,000 of them, at even intervals, get a place.
+        components; the same documents give the same places on one machine. If a collection has more than 200,000 distinct
+        texts, 200,000 of them, at even intervals, get a place.
 
         Parameters
         ----------
@@ -223,11 +228,56 @@ class CorpusQuestions:
         with self.access.reading() as rows:
             return calibration_of(rows.record, rows.index_fingerprint())
 
+    def draw_map(
+        self,
+        path: str | Path,
+        *,
+        color: str | None = None,
+        again: bool = False,
+        progress: ProgressOption = None,
+    ) -> DocumentMap:
+        """Write the map to a file: the stored one, or a new one if there is none; see :meth:`make_map`.
+
+        Each group of documents has a mark of its own (a color and a shape), which the legend explains.
+
+        Parameters
+        ----------
+        path : str or Path
+            A page (``.html``), which needs no other files and shows the text under the pointer; a picture (``.png``,
+            ``.svg``, ``.pdf``); or a table (``.csv``) with id, x and y from 0 to 1, and the number and name of the group.
+        color : str, optional
+            A metadata field whose values are the groups: see :meth:`map_colors`. By default the groups are topics.
+        again : bool
+            Make the map again, for example because documents were added.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Returns
+        -------
+        DocumentMap
+            The map. If its ``documents`` are more than its ``ids``, some documents have no place.
+
+        Raises
+        ------
+        InputError
+            If the name has another ending, the file cannot be written, no document has the field, or no document has a word.
+        MissingExtraError
+            If openTSNE is not installed; or matplotlib, if the map is a picture.
+        """
+        from gem_index.collection.corpus.document_map import draw_map
+
+        with reporting(progress, "read") as show:
+            return draw_map(self.access, path, color, again, show)
+
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
-        """Measure how much a refit would change the cosines of the documents.
+        """Measure how much a refit would change the cosines, and whether the new documents are about new subjects.
 
         The model is compared with one that is fitted on all present texts, as by a refit (a fit on a sample would differ
         because of its size). This takes as long as a fit; a refit also encodes and indexes.
+
+        For new subjects, the texts that came after the fit are compared with those of the fit, by their nearest neighbors:
+        see :class:`gem_index.results.Novelty`. This part needs at least 20 texts on either side, and compares at most 5,000
+        new and 10,000 fitted ones.
 
         Parameters
         ----------

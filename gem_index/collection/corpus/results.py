@@ -37,8 +37,8 @@ class DuplicateGroup:
         The overlap of each document's wording with the first: the number of trigrams of both, divided by that of either
         (the Jaccard similarity).
     contrasts : tuple of str or None
-        How each document differs from the first: by a ``number``, by a ``negation``, by the ``order`` of the same words, or
-        None.
+        How each document differs from the first: by a ``number``, by a ``negation``, by an ``opposite``, by the ``order`` of
+        the same words, or None.
     """
 
     ids: tuple[str, ...]
@@ -128,7 +128,7 @@ class DocumentMap:
         Names of metadata fields, the most frequent first.
     documents : int
         Number of documents in the collection now, including those without a place: added later, without words, or beyond
-        100,000.
+        200,000.
     """
 
     ids: tuple[str, ...]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from gem_index.collection.corpus.results import Topic, TopicMapPoint
 from gem_index.notebook import html_table, shorten
 
@@ -17,7 +19,7 @@ class Topics(list[Topic]):
     Attributes
     ----------
     points : tuple of TopicMapPoint
-        Documents at even intervals, 2,000 at most, for a map.
+        Documents at even intervals, 10,000 at most, for a map.
     assigned : dict
         For the id of each document, in the order in which they were stored, the position of its topic in the list; None for
         a document without words.
@@ -34,7 +36,9 @@ class Topics(list[Topic]):
         self.assigned = dict(assigned or {})
 
     def plot(self, path: str | Path) -> None:
-        """Draw a map with similar texts near each other: t-SNE of the points, one colour per topic.
+        """Draw a map of the points with similar texts near each other, as :meth:`gem_index.Collection.make_map` places them.
+
+        Each topic has a mark of its own (a color and a shape), which the legend explains.
 
         Parameters
         ----------
@@ -47,11 +51,21 @@ class Topics(list[Topic]):
         InputError
             If the name has another ending, or the file cannot be written.
         MissingExtraError
-            If matplotlib is not installed, and the map is a picture.
+            If openTSNE is not installed; or matplotlib, if the map is a picture.
         """
-        from gem_index.collection.corpus.topic_map import draw_map
+        from gem_index.collection.corpus.map_files import MapDrawing, MapGroup, map_path, write_map
+        from gem_index.collection.corpus.map_places import place_texts
 
-        draw_map(self, self.points, path)
+        target = map_path(path)
+        vectors = np.array([point.vector for point in self.points], np.float32)
+        drawing = MapDrawing(
+            [point.id for point in self.points],
+            [point.text for point in self.points],
+            place_texts(vectors, None),
+            np.array([point.topic for point in self.points], np.int32),
+            [MapGroup(topic.words, topic.documents) for topic in self],
+        )
+        write_map(drawing, target)
 
     def _repr_html_(self) -> str:
         return html_table(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,24 +13,21 @@ from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint
 from gem_index.collection.corpus.topic_list import Topics
+from gem_index.collection.corpus.topic_words import TopicWords
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository
-from gem_index.text.analyzer import Analyzer
-from gem_index.text.tokens import frequent_english, tokenize
 
-__all__ = ["rows_with_words", "topics_in", "topics_of"]
+__all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_of"]
 
 _FITTED = 10_000  # texts for k-means; then all texts are assigned to the centres
 _READ = 50_000  # texts whose words are counted
-_DRAWN = 2_000  # points of a map
+_DRAWN = 10_000  # points of a map
 _MOST_TOPICS = 24  # by default: a list that a person can read
 _RESTARTS = 3
-_WORDS = 5
 _EXAMPLES = 3
-_FUNCTION_WORDS = 150  # the most frequent words of English, which describe no topic
 _BLOCK = 4096
 
 
@@ -63,7 +59,7 @@ def topics_in(
             return Topics(assigned=_assignment(rows.documents, corpus, nothing, {}))
     count = n or max(1, min(_MOST_TOPICS, round(math.sqrt(len(known) / 8))))
     fitted = corpus.vectors[spread(known, _FITTED)]
-    topics, nearness = _assigned(corpus.vectors, _centres(fitted, count))
+    topics, nearness = assigned_to(corpus.vectors, centres_of(fitted, count))
     topics[np.setdiff1d(np.arange(len(topics)), known)] = -1
     return _described(access, corpus, topics, nearness, show)
 
@@ -85,7 +81,7 @@ def rows_with_words(vectors: F32) -> I64:
     return np.concatenate([np.zeros(0, np.int64), *found])
 
 
-def _centres(vectors: F32, count: int) -> F32:
+def centres_of(vectors: F32, count: int) -> F32:
     """Return centres (count, d) of length 1 of vectors (n, d), by k-means."""
     fit = _clustering()(count, n_init=_RESTARTS, random_state=0).fit(vectors)
     centres = np.asarray(fit.cluster_centers_, dtype=np.float32)
@@ -93,7 +89,7 @@ def _centres(vectors: F32, count: int) -> F32:
     return np.asarray(centres / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
-def _assigned(vectors: F32, centres: F32) -> tuple[I32, F32]:
+def assigned_to(vectors: F32, centres: F32) -> tuple[I32, F32]:
     """Return for each vector the number of the nearest centre, and its cosine with it."""
     topics = np.empty(len(vectors), np.int32)
     nearness = np.empty(len(vectors), np.float32)
@@ -118,15 +114,12 @@ def _described(
     known = np.flatnonzero(topics >= 0)
     read, drawn = spread(known, _READ), spread(known, _DRAWN)
     wanted = np.unique(np.concatenate([read, drawn, *examples]))
-    counts = [Counter[str]() for _ in sizes]
-    forms: dict[str, Counter[str]] = {}
-    stems: dict[str, str] = {}
     kept: dict[int, TopicExample] = {}
     places = {t: place for place, t in enumerate(order)}
     shown = set(np.concatenate([drawn, *examples]).tolist())
     counted = set(read.tolist())
     with access.reading() as rows:
-        analyzer = rows.record.analyzer
+        words = TopicWords(rows.record.analyzer, len(order))
         assigned = _assignment(rows.documents, corpus, topics, places)
         for begin in range(0, len(wanted), _BLOCK):
             part = wanted[begin : begin + _BLOCK]
@@ -137,16 +130,16 @@ def _described(
                     continue  # deleted meanwhile
                 text = stored[seq].text
                 if number in counted:
-                    _count(analyzer, text, counts[topics[number]], forms, stems)
+                    words.add(places[int(topics[number])], text)
                 if number in shown:
                     kept[number] = TopicExample(stored[seq].document_id, str(text))
             if show is not None:
                 show("name", begin + len(part), len(wanted))
-    words = _telling_words(analyzer, [counts[t] for t in order])
+    telling = words.telling()
     return Topics(
         (
             Topic(
-                tuple(forms[stem].most_common(1)[0][0] for stem in words[place]),
+                telling[place],
                 int(sizes[t]),
                 tuple(kept[number] for number in examples[place].tolist() if number in kept),
             )
@@ -174,47 +167,3 @@ def _assignment(
     numbers = topics[corpus.texts[here]].tolist()
     ids = documents.ids_of(corpus.seqs[here])
     return {name: places.get(number) for name, number in zip(ids, numbers, strict=True)}
-
-
-def _count(
-    analyzer: Analyzer,
-    text: str,
-    counts: Counter[str],
-    forms: dict[str, Counter[str]],
-    stems: dict[str, str],
-) -> None:
-    """Count each stem of a text once, and the words that it comes from."""
-    found = set()
-    for word in set(tokenize(text)):
-        if word not in stems:
-            stems[word] = next(iter(analyzer.words(word)), "")
-        found.add(stems[word])
-        forms.setdefault(stems[word], Counter())[word] += 1
-    counts.update(found)
-
-
-def _telling_words(analyzer: Analyzer, counts: Sequence[Counter[str]]) -> list[list[str]]:
-    """Return the stems that distinguish each topic best from all texts.
-
-    A stem counts p log(p / q), where p is its share of the topic's stems and q its share of all stems. This is its part of
-    the divergence of the topic's words from all words. Words that all topics have in common count nothing. Function words
-    and numbers are left out, because they describe no topic.
-    """
-    silent = {
-        stem for word in frequent_english()[:_FUNCTION_WORDS] for stem in analyzer.words(word)
-    }
-    total = Counter[str]()
-    for topic in counts:
-        total.update(topic)
-    every = total.total()
-    found = []
-    for topic in counts:
-        size = topic.total()
-        scores = {
-            stem: held * math.log(held * every / (size * total[stem]))
-            for stem, held in topic.items()
-            if stem not in silent and len(stem) > 1 and not stem.isdigit()
-        }
-        best = sorted((-score, stem) for stem, score in scores.items())
-        found.append([stem for _, stem in best[:_WORDS]])
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gem_index.arrays import I32, I64
 from gem_index.text.contrasts import TextFacts, contrast_of, text_facts
 from gem_index.text.tokens import tokenize
 from gem_index.text.trigrams import trigrams
+from gem_index.text.wrappings import unwrap
 
 __all__ = ["Wordings"]
 
@@ -33,6 +34,7 @@ class Wordings:
         self._label_of = array("i")
         self._words = array("q")
         self._order = array("q")
+        self._signs: dict[int, Mapping[str, int]] = {}  # of the texts that have some
 
     def __enter__(self) -> Wordings:
         return self
@@ -43,8 +45,11 @@ class Wordings:
     def add(self, texts: Sequence[str]) -> None:
         """Add texts."""
         for text in texts:
-            tokens = tokenize(text)
-            facts = text_facts(text, tokens)
+            bare = unwrap(text)
+            tokens = tokenize(bare)
+            facts = text_facts(bare, tokens)
+            if facts.signs:
+                self._signs[len(self._order)] = facts.signs
             key = (facts.negated, facts.numbers)
             label = self._labels.setdefault(key, len(self._labels))
             if label == len(self._keys):
@@ -86,15 +91,36 @@ class Wordings:
             first = last
         return members, begins
 
-    def orders(self, texts: Sequence[int]) -> list[tuple[int, int]]:
-        """Return for each text the hashes of its words, sorted and as written."""
-        return [(self._words[text], self._order[text]) for text in texts]
+    def divide(self, texts: Sequence[int]) -> I32:
+        """Return for each of some texts a number: those in contrast by their order or by opposites have different ones."""
+        orders: dict[int, dict[int, int]] = {}  # for each set of words, the number of each order
+        known: list[dict[str, int]] = []  # for each number, the signs of its texts
+        numbers: dict[tuple[int, int], int] = {}
+        found = np.empty(len(texts), np.int32)
+        for place, text in enumerate(texts):
+            of_words = orders.setdefault(self._words[text], {})
+            order = of_words.setdefault(self._order[text], len(of_words))
+            signs = self._signs.get(text, {})
+            side = next(
+                (i for i, each in enumerate(known) if _agree(each, signs)),
+                len(known),
+            )
+            if side == len(known):
+                known.append({})
+            known[side].update(signs)
+            found[place] = numbers.setdefault((order, side), len(numbers))
+        return found
 
     def contrasts(self, first: int, others: Sequence[int]) -> tuple[str | None, ...]:
         """Return how each of some texts differs from the first; see :func:`contrast_of`."""
 
         def facts(text: int) -> TextFacts:
             key = self._keys[self._label_of[text]]
-            return TextFacts(*key, self._words[text], self._order[text])
+            signs = self._signs.get(text, {})
+            return TextFacts(*key, self._words[text], self._order[text], signs)
 
         return tuple(contrast_of(facts(first), facts(other)) for other in others)
+
+
+def _agree(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    return all(one.get(name, sign) == sign for name, sign in other.items())

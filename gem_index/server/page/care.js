@@ -66,12 +66,18 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     try {
       const found = await api("GET", collectionPath(collection, "drift"), { signal });
       fill(drift, h("p", null, `A refit would change the cosine of two texts by ${figure(found.score_change)} on average: `,
-        h("strong", null, found.refit ? "refit recommended" : "no refit needed"), "."));
+        h("strong", null, found.refit_recommended ? "refit recommended" : "no refit needed"), "."), novel(found.novelty));
       announce(drift.textContent);
     } catch (error) {
       fill(drift);
       throw error;
     }
+  }
+
+  function novel(novelty) {
+    if (!novelty?.found) return null;
+    return [h("p", null, `New subjects: ${count(novelty.documents.length, "text")} far from the texts of the fit.`),
+      h("ul", null, novelty.topics.map((topic) => h("li", null, own(topic.words.join(", ")), ` (${count(topic.documents, "document")})`)))];
   }
 
   async function refit(begun) {
@@ -140,7 +146,7 @@ function snippets(collection, threshold) {
   return {
     Python: pythonOf(collection, [
       "print(collection.status())",
-      "if collection.drift().refit:",
+      "if collection.drift().refit_recommended:",
       "    collection.refit()",
       `for group in collection.duplicates(${Number(threshold)}):`,
       "    print(group.ids, group.text)",

@@ -1,0 +1,88 @@
+"""Divide a group of near-duplicates so that every two texts of a part are near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.arrays import F32, I32, I64
+from gem_index.collection.corpus.duplicates_request import MEANING, WORDING, DuplicatesRequest
+from gem_index.collection.request import ROUNDING
+
+__all__ = ["complete_parts"]
+
+_PAIRS = 1 << 22  # pairs that are compared at once
+_SLACK = 1e-9  # as in overlaps.c
+
+
+def complete_parts(
+    texts: I32,
+    vectors: F32,
+    sets: tuple[I32, I64],
+    labels: I32 | None,
+    request: DuplicatesRequest,
+) -> I32:
+    """Return for each text of a group the number of its part; every two texts of a part are near in one of the views.
+
+    The first text begins a part. Each other text joins the first part whose texts are all near to it, or begins one.
+
+    Parameters
+    ----------
+    texts : int32 array (n,)
+        Numbers of distinct texts.
+    vectors : float32 array (t, d)
+    sets : tuple
+        The trigrams of all texts: see :meth:`~gem_index.collection.corpus.wordings.Wordings.sets`.
+    labels : int32 array (t,), optional
+        Texts of different labels are not near.
+    request : DuplicatesRequest
+    """
+    parts = np.empty(len(texts), np.int32)
+    count = 0
+    for place, near in enumerate(_rows(texts, vectors, sets, labels, request)):
+        excluded = np.zeros(count + 1, bool)
+        excluded[parts[:place][~near[:place]]] = True
+        parts[place] = int(excluded.argmin())
+        count = max(count, int(parts[place]) + 1)
+    return parts
+
+
+def _rows(
+    texts: I32,
+    vectors: F32,
+    sets: tuple[I32, I64],
+    labels: I32 | None,
+    request: DuplicatesRequest,
+) -> Iterator[npt.NDArray[np.bool_]]:
+    """Iterate over the texts: for each, which of all texts are near to it."""
+    every = np.asarray(vectors[texts], np.float64)
+    trigrams = _matrix(texts, sets)
+    sizes = np.diff(trigrams.indptr)
+    step = max(1, _PAIRS // len(texts))
+    for begin in range(0, len(texts), step):
+        block = slice(begin, begin + step)
+        near = np.zeros((len(texts[block]), len(texts)), bool)
+        if MEANING in request.views:
+            near |= every[block] @ every.T >= request.threshold - ROUNDING
+        if WORDING in request.views:
+            both = (trigrams[block] @ trigrams.T).toarray()
+            either = sizes[block, np.newaxis] + sizes - both
+            near |= both >= (request.overlap - _SLACK) * np.maximum(either, 1)
+        if labels is not None:
+            near &= labels[texts[block], np.newaxis] == labels[texts]
+        yield from near
+
+
+def _matrix(texts: I32, sets: tuple[I32, I64]) -> Any:
+    """Return the trigrams of texts as a matrix of ones, (n, m)."""
+    # imported here, because few commands need it
+    from scipy.sparse import csr_array
+
+    members, begins = sets
+    chosen = [members[begins[text] : begins[text + 1]] for text in texts.tolist()]
+    bounds = np.concatenate([[0], np.cumsum([len(each) for each in chosen])])
+    columns = np.unique(np.concatenate(chosen), return_inverse=True)[1]
+    return csr_array((np.ones(len(columns), np.int32), columns, bounds))
