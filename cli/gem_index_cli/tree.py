@@ -44,7 +44,7 @@ PANELS: dict[str, tuple[str, ...]] = {
     "Start": ("demo", "inspect", "build", "add"),
     "Search": (
         *("search", "similar", "rerank", "explain", "similarity"),
-        *("calibrate", "duplicates", "topics"),
+        *("calibrate", "duplicates", "topics", "map"),
     ),
     "Collections": (
         *("status", "describe", "list", "show", "count", "delete", "watch", "refit", "drift"),
