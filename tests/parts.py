@@ -105,6 +105,7 @@ PARTS = {
     "evaluate": Part(
         "measures, baselines, suites, topics and maps, and the paper's figures",
         (
+            "cli/test_corpus.py::test_a_map_in_a_file",
             "cli/test_corpus.py::test_bad_input",
             "cli/test_corpus.py::test_more_topics_than_texts",
             "cli/test_corpus.py::test_no_topics_without_words",

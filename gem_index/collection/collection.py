@@ -194,17 +194,19 @@ class Collection(CollectionTables, CorpusQuestions):
         ------
         InputError
             If there are no documents.
+        DiskError
+            If the index cannot be written; the present one stays.
         """
-        from gem_index.collection.write.writing import refit
+        from gem_index.collection.write.writing import index_errors, refit
 
-        with reporting(progress, "fit") as show:
+        with index_errors(self.access), reporting(progress, "fit") as show:
             refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
         """Rebuild the index from the present documents, so that no trace of deleted ones remains in it."""
-        from gem_index.collection.write.writing import compact
+        from gem_index.collection.write.writing import compact, index_errors
 
-        with reporting(progress, "encode") as show:
+        with index_errors(self.access), reporting(progress, "encode") as show:
             compact(self.access, show)
 
     def export(self, path: str | Path, progress: ProgressOption = None) -> int:

@@ -15,7 +15,7 @@ from gem_index.arrays import F32, I64, Mask
 from gem_index.errors import CorruptionError
 from gem_index.files.inputs import sha256_of_file
 from gem_index.files.npy import map_array
-from gem_index.files.publishing import disk_errors, publish_directory
+from gem_index.files.publishing import publish_directory
 from gem_index.index.checkpoint import Built, Checkpoint
 from gem_index.index.dense import DenseIndex
 from gem_index.index.fields import FieldsWriter
@@ -132,9 +132,8 @@ def write_snapshot(
     mapping
         Hash and size of each file, for :meth:`Snapshot.damage`.
     """
-    with disk_errors("the index", "it is as it was"):
-        publish_directory(directory, lambda folder: fill_snapshot(folder, new, old))
-        return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
+    publish_directory(directory, lambda folder: fill_snapshot(folder, new, old))
+    return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
 
 
 def fill_snapshot(folder: Path, new: NewSnapshot, old: tuple[Path, Ids] | None = None) -> None:
@@ -186,9 +185,8 @@ def join_snapshots(
             folder, new, built, sum(s.documents for s in every), sum(s.words for s in every)
         )
 
-    with disk_errors("the index", "it is as it was"):
-        publish_directory(directory, fill)
-        return _table(directory, {})
+    publish_directory(directory, fill)
+    return _table(directory, {})
 
 
 def _table(directory: Path, known: Mapping[int, Mapping[str, str | int]]) -> FileTable:

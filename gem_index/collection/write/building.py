@@ -253,7 +253,9 @@ def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        raise NotIndexedError(name, documents, error, action) from error
+        # a DiskError says what is kept and what to do; of that, this error tells more
+        reason = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        raise NotIndexedError(name, documents, reason, action) from error
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(NotIndexedError(name, documents, error, action)) from error
     except BaseException as error:

@@ -9,7 +9,7 @@ import numpy as np
 from gem_index.collection.results import Problem
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.piece_encoder import index_fingerprint
-from gem_index.collection.write.writing import compact
+from gem_index.collection.write.writing import compact, index_errors
 from gem_index.errors import CorruptionError
 from gem_index.index.snapshot import Snapshot
 from gem_index.quoting import quoted
@@ -23,7 +23,8 @@ def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
         pass  # it exists
     details = _index_problems(access)
     if details and fix:
-        compact(access)
+        with index_errors(access):
+            compact(access)
     problems = [Problem("index", f"{access.name}: {detail}", fix) for detail in details]
     with access.reading() as rows:
         damaged = list(rows.documents.damaged())

@@ -6,6 +6,7 @@ import logging
 import shutil
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from sqlalchemy import Connection
@@ -20,11 +21,12 @@ from gem_index.collection.write.publish import publish, publish_in
 from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
 from gem_index.errors import GemIndexError, InputError
+from gem_index.files.publishing import disk_errors
 from gem_index.progress import Progress
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, DetectedLanguage, detect_language
 
-__all__ = ["compact", "delete", "detect_analyzer", "refit", "upsert"]
+__all__ = ["compact", "delete", "detect_analyzer", "index_errors", "refit", "upsert"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -131,6 +133,11 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
             )
         record = record_of(encoder, [part.vectors for part in model.encoders])
         publish(access, encoder, record, progress, unfinished=unfinished)
+
+
+def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
+    """Turn an OSError of a block that writes an index into a DiskError."""
+    return disk_errors(f"the index of {access.name}", "it is as it was")
 
 
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
