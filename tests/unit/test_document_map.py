@@ -167,7 +167,7 @@ class TestKept:
 
         things.make_map()
         monkeypatch.setattr(shutil, "rmtree", refuse)
-        with pytest.raises(PermissionError):
+        with pytest.raises(DiskError, match=r"index of things failed \(permission denied\)"):
             things.compact()
 
     def test_a_refit_meanwhile(self, things):
