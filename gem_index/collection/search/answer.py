@@ -240,7 +240,7 @@ def _results(
         )
         for hit in best
     ]
-    if asked.pieces or view.pieces.chunking.chunk is not None:
+    if asked.pieces or (asked.best_piece and view.pieces.chunking.chunk is not None):
         results = with_pieces(results, [hit.seq for hit in best], asked, view, vector)
     if not asked.why:
         return SearchResults(results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -62,9 +63,10 @@ class Boost:
                 return 0.5
             age = max(0.0, (now - date).total_seconds())
             return float((1 + 2 ** (-age / self.scale)) / 2)
-        if not _is_number(value) or value <= 0:
+        number = _number(value)
+        if number is None or number <= 0:
             return 0.5
-        return float((1 + 1 / (1 + self.scale / value)) / 2)
+        return (1 + 1 / (1 + self.scale / number)) / 2
 
 
 def boosted(
@@ -79,7 +81,9 @@ def boosted(
     """
     now = now or datetime.now(UTC)
     values = [field_of(hit.metadata, boost.field) for hit in results]
-    usable = [_date(value) is not None if boost.dates else _is_number(value) for value in values]
+    usable = [
+        _date(value) is not None if boost.dates else _number(value) is not None for value in values
+    ]
     if results and not any(usable):
         shown = next((f", such as {quoted(v, 40)}" for v in values if v is not None), "")
         kind = "an ISO date" if boost.dates else "a number"
@@ -123,8 +127,11 @@ def field_of(metadata: Mapping[str, Any], name: str) -> Any:
     return value
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: object) -> float | None:
+    """Return a number, the largest one for a whole number beyond it; None for another value."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(min(max(value, -sys.float_info.max), sys.float_info.max))
 
 
 def _date(value: object) -> datetime | None:
@@ -141,6 +148,6 @@ def _date(value: object) -> datetime | None:
 
 
 def _key(value: object) -> tuple[int, float, str] | None:
-    if isinstance(value, int | float):  # also False before True
-        return 0, float(value), ""
-    return (1, 0.0, value) if isinstance(value, str) and value else None
+    if isinstance(value, int | float):  # also False before True; whole numbers are compared exactly
+        return 0, value, ""
+    return (1, 0, value) if isinstance(value, str) and value else None
