@@ -17,7 +17,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,34 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import check_text, check_texts
 
-__all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
+__all__ = ["Analyzer", "SparseEncoder", "SparseVector", "WordStatistics"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
+
+
+@dataclass
+class WordStatistics:
+    """How many texts and terms there are, and how many of the texts hold each term.
+
+    The sum of the statistics of parts is that of the whole.
+    """
+
+    texts: int = 0
+    terms: int = 0
+    frequencies: Counter[str] = field(default_factory=Counter)
+
+    def count(self, terms: Sequence[str]) -> None:
+        """Count a text by its terms."""
+        self.texts += 1
+        self.terms += len(terms)
+        self.frequencies.update(set(terms))
+
+    def add(self, other: WordStatistics) -> None:
+        """Add those of another part."""
+        self.texts += other.texts
+        self.terms += other.terms
+        self.frequencies.update(other.frequencies)
 
 
 class SparseEncoder:
@@ -95,14 +120,16 @@ class SparseEncoder:
             If ``texts`` is one string or not iterable, or one of them is not a string.
         """
         check_texts(texts)
-        frequencies: Counter[str] = Counter()
-        count = terms = 0
+        found = WordStatistics()
         for text in texts:
-            found = analyzer.terms(check_text(text, "text"))
-            frequencies.update(set(found))
-            count += 1
-            terms += len(found)
-        return cls(analyzer, count, terms / max(count, 1), frequencies)
+            found.count(analyzer.terms(check_text(text, "text")))
+        return cls.of(found, analyzer)
+
+    @classmethod
+    def of(cls, found: WordStatistics, analyzer: Analyzer) -> SparseEncoder:
+        """Return an encoder with statistics that were counted by terms of the analyzer."""
+        mean_terms = found.terms / max(found.texts, 1)
+        return cls(analyzer, found.texts, mean_terms, found.frequencies)
 
     @classmethod
     def background(cls, language: str = "en") -> SparseEncoder:
