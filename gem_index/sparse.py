@@ -20,14 +20,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gem_index.arrays import SparseVector
 from gem_index.checks import check_number, check_whole_number
 from gem_index.errors import ConfigError, InputError
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.fusion import MATCH_WEIGHT
 from gem_index.index.terms import (
     BACKGROUND_WORDS,
@@ -46,6 +50,8 @@ __all__ = ["Analyzer", "SparseEncoder", "SparseVector", "WordStatistics"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
+_BLOCK = 2000  # texts whose vectors are computed together
+_NOTHING = np.zeros(0, np.float32)
 
 
 @dataclass
@@ -157,12 +163,30 @@ class SparseEncoder:
             If ``texts`` is one string or not iterable, or one of them is not a string.
         """
         check_texts(texts)
-        return [self._document(check_text(text, "text")) for text in texts]
+        rest = (check_text(text, "text") for text in texts)
+        found: list[SparseVector] = []
+        while block := list(islice(rest, _BLOCK)):
+            found += self._documents(CountedTexts(self.analyzer, block))
+        return found
 
-    def _document(self, text: str) -> SparseVector:
-        terms = self.analyzer.terms(text)
-        norm = K1 * (1 - B + B * len(terms) / max(self.mean_terms, 1e-9))
-        return _vector({term: times / (times + norm) for term, times in Counter(terms).items()})
+    def _documents(self, texts: CountedTexts) -> list[SparseVector]:
+        """Return the vector of each text of a block."""
+        norms = K1 * (1 - B + B * texts.lengths / max(self.mean_terms, 1e-9))
+        values = texts.times / (texts.times + norms[texts.places])
+        of_terms = np.array([_index(term) for term in texts.terms], np.int64)
+        indices = np.repeat(of_terms, np.diff(texts.begins))
+        order = np.lexsort((indices, texts.places))
+        places, indices, values = texts.places[order], indices[order], values[order]
+        new = np.ones(len(order), bool)  # other terms of a text with the same index are added
+        new[1:] = (np.diff(places) != 0) | (np.diff(indices) != 0)
+        first = np.flatnonzero(new)
+        sums = np.add.reduceat(values, first).astype(np.float32) if len(first) else _NOTHING
+        indices, places = indices[first], places[first]
+        ends = np.searchsorted(places, np.arange(len(texts.lengths) + 1))
+        return [
+            SparseVector(indices[begin:end], sums[begin:end])
+            for begin, end in pairwise(ends.tolist())
+        ]
 
     def embed_query(self, text: str) -> SparseVector:
         """Return the vector of a query; it is empty if no text of the statistics has one of its terms.
