@@ -15,6 +15,8 @@ from pathlib import Path
 
 import platformdirs
 
+_SETTLED = 0.5  # seconds after which a worker that is up is killed
+
 
 def die(*_):
     """End this worker process at once."""
@@ -49,9 +51,14 @@ def killing(client, every=0.4, times=4, seed=0):
     """Kill a random worker process again and again while the block runs."""
     choose, ended, killed = random.Random(seed), threading.Event(), []
 
+    seen = {}  # when each worker was up at first
+
     def work():
         while len(killed) < times and not ended.wait(every):
-            pids = sorted(worker["pid"] for worker in process_ids(client))
+            up = {each["pid"]: time.monotonic() for each in process_ids(client)}
+            seen.update(up | seen)
+            # a nanny whose worker is killed right after its start gives up, and a cluster without workers waits for ever
+            pids = sorted(pid for pid, now in up.items() if now - seen[pid] >= _SETTLED)
             if pids:
                 victim = choose.choice(pids)
                 with suppress(
@@ -70,10 +77,7 @@ def killing(client, every=0.4, times=4, seed=0):
 
 
 def process_ids(client):
-    """The process of each worker that is up, by what nannies know: workers that work do not answer.
-
-    A nanny whose worker is killed while it starts gives up, and a cluster without workers waits for ever.
-    """
+    """The process of each worker that is up, by what nannies know: workers that work do not answer."""
     processes = [nanny.process for nanny in client.cluster.workers.values()]
     up = (each for each in processes if each is not None and each.status.name == "running")
     return [{"pid": each.pid} for each in up if each.pid is not None]

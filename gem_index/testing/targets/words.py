@@ -10,6 +10,9 @@ import pytest
 
 from gem_index.arrays import SparseVector
 from gem_index.collection.collection import Collection
+from gem_index.collection.push.embedded_words import CountedInputs
+from gem_index.collection.push.embedding import TableWords, embed_into
+from gem_index.collection.push.sending import PushOptions
 from gem_index.documents import Document
 from gem_index.errors import ConfigError
 from gem_index.home.home import Home
@@ -169,3 +172,23 @@ class WordsTests(TargetTests):
                 assert found[0].text == {hit.id: hit.text for hit in own}[found[0].id]
             [hit] = target.search("number 7", 1, {"year": 2007})
             assert dict(hit.metadata) == METADATA | {"year": 2007}
+
+    def test_documents_without_a_collection_are_searched_too(
+        self, faq: Collection, url: str, tmp_path: Path
+    ) -> None:
+        """With the words that a first pass counted, also after a second run."""
+        texts = list(faq.documents())
+        counting = CountedInputs(texts, faq.sparse_encoder().analyzer.language)
+        words = TableWords(faq.status().vectors, counting)
+        for part in (texts, texts[:20]):
+            report = embed_into(url, faq.encoder, part, PushOptions(batch=25), words=words)
+            assert (report.documents, report.words_due) == (60, False)
+            assert report.words is (True if word_dimensions(self.open(url)) else None)
+        other = Home(tmp_path / "other machine")
+        other.vectors.add("vectors", tmp_path / "vectors.txt")
+        with other.target(url) as target:
+            assert target.sparse_encoder.fingerprint == faq.sparse_encoder().fingerprint
+            for query in ("renew a visa number 7", "pay the bank"):
+                scores = [hit.score for hit in faq.search(query, 10, correct=False)]
+                found = [hit.score for hit in target.search(query, 10)]
+                np.testing.assert_allclose(found, scores, atol=2e-3)
