@@ -1,4 +1,7 @@
 from .collection.corpus.drift import Drift as Drift
+from .collection.corpus.labels import DocumentLabel as DocumentLabel
+from .collection.corpus.labels import LabelQuality as LabelQuality
+from .collection.corpus.labels import Labels as Labels
 from .collection.corpus.novelty import NovelDocument as NovelDocument
 from .collection.corpus.novelty import Novelty as Novelty
 from .collection.corpus.novelty import Share as Share

@@ -107,6 +107,7 @@ PARTS = {
         (
             "cli/test_corpus.py::test_a_map_in_a_file",
             "cli/test_corpus.py::test_bad_input",
+            "cli/test_corpus.py::test_label",
             "cli/test_corpus.py::test_more_topics_than_texts",
             "cli/test_corpus.py::test_no_topics_without_words",
             "cli/test_corpus.py::test_topics",
@@ -117,6 +118,7 @@ PARTS = {
             "unit/evaluate",
             "unit/test_combined.py::test_the_hybrid_chosen_on_dev_reaches_its_figure",
             "unit/test_document_map.py",
+            "unit/test_labels.py",
             "unit/test_topics.py",
         ),
         ("ir_measures", "matplotlib", "openTSNE", "sklearn", "wordfreq"),

@@ -67,6 +67,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index topics faq --plot topics.html",
         "gem-index topics faq --documents --jsonl",
     ),
+    "label": (
+        "gem-index label calls labelled.csv --field team --dry-run",
+        "gem-index label calls labelled.csv --field team",
+    ),
     "map": (
         "gem-index map faq -o map.html",
         "gem-index map faq -o map.png --color topic",

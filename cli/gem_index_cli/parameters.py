@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "AsJsonLines", "CollectionName", "Inputs"]
+__all__ = ["AsJson", "AsJsonLines", "CollectionName", "Inputs", "Replace"]
 
 
 CollectionName = Annotated[
@@ -23,4 +23,8 @@ Inputs = Annotated[
         help=".jsonl, .json, .csv, .tsv, .xlsx, .parquet, Posts.xml or .txt (one text per line); all also as "
         ".gz; - is standard input.",
     ),
+]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Replace the values of the field, if documents have it."),
 ]

@@ -167,6 +167,50 @@ class Collection(CollectionTables, CorpusQuestions):
 
         return delete(self.access, ids, where)
 
+    def set_field(
+        self,
+        field: str,
+        values: Mapping[str, Any],
+        *,
+        where: Mapping[str, Any] | None = None,
+        replace: bool = False,
+        progress: ProgressOption = None,
+    ) -> int:
+        """Write a field of the metadata, such as the topic of each document, in one transaction.
+
+        Afterwards filters find the documents by it. The texts and the fit stay as they are, a map is removed. If a document
+        is stored again later, for example by ``build`` with the same file, its metadata are those of the new document.
+
+        Parameters
+        ----------
+        field : str
+            A name without ``.``, ``"``, ``[``, ``]`` and ``$``.
+        values : mapping of str to JSON value
+            The value for the id of each document; ids that the collection does not have are ignored. A document without a
+            value, or with None, does not have the field afterwards.
+        where : mapping, optional
+            A filter as for :meth:`search`: other documents without a value keep what they have.
+        replace : bool
+            Whether documents may have the field already.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Returns
+        -------
+        int
+            How many documents changed.
+
+        Raises
+        ------
+        InputError
+            If the name cannot be used in filters, a value is not JSON, or a document has the field and ``replace`` is not
+            set. Nothing was changed.
+        """
+        from gem_index.collection.write.field_values import set_field
+
+        with reporting(progress, "store") as show:
+            return set_field(self.access, field, values, where, replace, show)
+
     def set_description(self, description: str) -> None:
         """Store a description of the documents, for people and assistants that choose a collection.
 

@@ -198,3 +198,35 @@ def test_a_map_in_a_file(gem, tickets, tmp_path):
     refused(
         gem("map", "tickets", "-o", table, "--color", "none"), "has a field 'none'; expected one of"
     )
+
+
+def test_label(gem, tmp_path):
+    words = {
+        "money": ["bank", "loan", "card", "account"],
+        "permits": ["visa", "permit", "passport", "papers"],
+    }
+    rows = [
+        {"id": f"{label}{i}", "text": f"a question about my {word} number {i}"}
+        for label, kinds in words.items()
+        for i, word in enumerate(kinds * 4)
+    ]
+    texts, examples = tmp_path / "texts.jsonl", tmp_path / "examples.csv"
+    texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taught = [f"{label}{i}" for label in words for i in range(8)]
+    examples.write_text("id,team\n" + "".join(f"{name},{name[:-1]}\n" for name in taught))
+    assert gem("build", "tickets", texts).status == 0
+    dry = gem("label", "tickets", examples, "--field", "team", "--dry-run")
+    assert dry.status == 0
+    assert "Cross-validated on 16 examples in 5 parts: 0.88 are right (0.64 to 0.97)." in " ".join(
+        dry.out.split()
+    )
+    assert dry.out.endswith("32 documents would get the field team; nothing was written.\n")
+    assert gem("count", "tickets", "--where", '{"team": {"$in": ["money"]}}').status == 2
+    told = gem("label", "tickets", examples, "--field", "team", "--json").json
+    assert (told["accuracy"], told["baseline"], told["parts"]) == (0.875, 0.5, 5)
+    assert (told["labelled"], told["unlabelled"], told["changed"]) == (32, 0, 32)
+    assert [each["documents"] for each in told["labels"]] == [16, 16]
+    assert gem("count", "tickets", "--where", '{"team": "money"}').out == "16\n"
+    refused(gem("label", "tickets", examples, "--field", "team"), "replace them with --replace")
+    shown = gem("label", "tickets", examples, "--field", "team", "--replace").out
+    assert shown.endswith("0 documents changed: 32 have the field team now.\n")
