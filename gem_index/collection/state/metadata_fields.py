@@ -1,4 +1,4 @@
-"""The fields of the metadata of a sample of documents: their kinds and some values."""
+"""The fields of the metadata: in a sample of documents, and how many documents have each value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from gem_index.store.documents import DocumentRepository
 
-__all__ = ["MetadataField", "fields_of_sample", "metadata_fields"]
+__all__ = ["FieldCounts", "MetadataField", "ValueCount", "fields_of_sample", "metadata_fields"]
 
 _SAMPLED = 200  # documents
 _MOST_FIELDS = 100
@@ -31,6 +31,29 @@ class MetadataField:
     kinds: tuple[str, ...]
     values: tuple[Any, ...]
     documents: float
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    """A value of a metadata field, and how many documents have it."""
+
+    value: str | float | bool
+    documents: int
+
+
+@dataclass(frozen=True)
+class FieldCounts:
+    """How many documents have each value of a metadata field.
+
+    ``documents`` is the number of counted documents, ``missing`` the number of those without a value, ``distinct`` the
+    number of values, of which ``values`` has the most frequent ones, the most frequent first.
+    """
+
+    field: str
+    documents: int
+    missing: int
+    distinct: int
+    values: tuple[ValueCount, ...]
 
 
 def metadata_fields(documents: DocumentRepository) -> list[MetadataField]:
