@@ -24,13 +24,14 @@ class MetadataField:
 
     ``name`` is that by which filters name the field; ``kinds`` are those of its values, such as ``number``, ``ISO date`` or
     ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
-    to 1.
+    to 1; ``distinct`` is the number of its values.
     """
 
     name: str
     kinds: tuple[str, ...]
     values: tuple[Any, ...]
     documents: float
+    distinct: int
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> li
             tuple(sorted(documents.judged_kinds(name, sample))),
             tuple(json.loads(value) for value in _short(values)),
             values.total() / len(sample),
+            len(values),
         )
         for name, values in fields
     ]
