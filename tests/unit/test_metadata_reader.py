@@ -8,7 +8,7 @@ import pytest
 from gem_index import Document
 from gem_index.collection.search.ordering import sorted_by
 from gem_index.errors import FilterError, InputError
-from gem_index.index import snapshot_writing
+from gem_index.index import fields, snapshot_writing
 from gem_index.results import SearchResult, ValueCount
 
 PLACES = ["Berlin", "北京", "القاهرة", "", None, ["Berlin", "Oslo"], [], [["x"], "Oslo", "Oslo"]]
@@ -58,6 +58,25 @@ def test_a_count_is_that_of_the_filter_for_the_value(stored, name, where):
     any_value = {name: {"$in": [each.value for each in counts.values]}}
     found = stored.count(any_value if where is None else {"$and": [where, any_value]})
     assert counts.missing == counts.documents - found
+
+
+def test_a_field_with_many_numbers(home, small_vectors_folder, monkeypatch):
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
+    monkeypatch.setattr(fields, "_MOST_VALUES", 10)
+    build_stored(home, small_vectors_folder)
+    found = home.collection("faq")
+    found.delete(["5"])
+    for later in ([], [Document(id="n", text="bank", metadata={"number": "x"})]):
+        found.upsert(later)
+        plain = [(d.metadata.get("number"), d.id) for d in found.documents() if d.id != "7"]
+        hits = [SearchResult(name, 0.0, "", {"number": n}) for n, name in plain]
+        for sort_by in ("number", "-number"):
+            ids = [d.id for d in found.documents({"number": {"$exists": True}}, sort_by=sort_by)]
+            expected = [
+                hit.id for hit in sorted_by(hits, sort_by) if hit.metadata["number"] is not None
+            ]
+            assert ids == expected
+        assert found.count_by("number").distinct == len({n for n, _ in plain} - {None})
 
 
 def test_numbers_and_booleans_are_different_values(stored):

@@ -97,15 +97,15 @@ class FieldFilter:
         numbers = values.numbers[~np.isnan(values.numbers)][:1].tolist()
         return merged({NUMBER: numbers[0]} if numbers and held == name else {}, later)
 
-    def values(self, name: str) -> tuple[npt.NDArray[np.int64], list[Any]] | None:
+    def values(self, name: str) -> tuple[npt.NDArray[np.int64], list[Any] | F64] | None:
         """Return the values of a field of all documents of the snapshot; None if the files do not have them.
 
         Returns
         -------
         codes : int64 array (n,)
             Of each document the position of its value in ``distinct``; -1 without the field.
-        distinct : list
-            None for a value that has no such field.
+        distinct : list or float64 array
+            None for a value that has no such field. An array ascends.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class FieldFilter:
         if held != name:  # a number has no fields
             return np.full(len(self._ids), -1, np.int64), []
         numbers, codes = np.unique(values.numbers, return_inverse=True)
-        return np.where(np.isnan(values.numbers), -1, codes), numbers.tolist()
+        return np.where(np.isnan(values.numbers), -1, codes), numbers[~np.isnan(numbers)]
 
     def _column(self, key: str) -> tuple[str, Column] | None:
         """Return the column that holds a field, and its name: "a.b" is a field, or one of the object "a".

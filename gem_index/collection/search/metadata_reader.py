@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gem_index.arrays import I64
+from gem_index.arrays import F64, I64
 from gem_index.collection.search.field_filter import FieldFilter, accepted_documents
 from gem_index.collection.search.ordering import sort_key
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
@@ -99,15 +99,7 @@ class _State:
             return seqs
         name = sort_by.removeprefix("-")
         codes, distinct = self._values(name)
-        known = [(key, code) for code, value in enumerate(distinct) if (key := sort_key(value))]
-        known.sort(reverse=name != sort_by)
-        ranks = np.full(
-            len(distinct) + 1, len(known), np.int64
-        )  # the last is for documents without a value
-        rank, before = -1, None
-        for key, code in known:  # 1 and 1.0 have one rank
-            rank, before = rank + (key != before), key
-            ranks[code] = rank
+        ranks = _ranks(distinct, descending=name != sort_by)
         return seqs[np.argsort(ranks[self._of(seqs, codes)], kind="stable")]
 
     def count_by(
@@ -116,10 +108,11 @@ class _State:
         seqs = self._accepted(where)
         codes, distinct = self._values(name)
         sizes = np.bincount(self._of(seqs, codes) + 1, minlength=len(distinct) + 1)[1:]
+        known = distinct.tolist() if isinstance(distinct, np.ndarray) else distinct
         counts: Counter[tuple[str, Any]] = Counter()
         found = 0
         for code in np.flatnonzero(sizes).tolist():
-            values = _counted(distinct[code])
+            values = _counted(known[code])
             found += int(sizes[code]) if values else 0
             for value in values:
                 counts[value] += int(sizes[code])
@@ -146,7 +139,7 @@ class _State:
     def _of(self, seqs: Ids, codes: I64) -> I64:
         return codes[np.searchsorted(self._present, seqs)]
 
-    def _values(self, name: str) -> tuple[I64, list[Any]]:
+    def _values(self, name: str) -> tuple[I64, list[Any] | F64]:
         """Return the values of a field: ``distinct[codes[i]]`` for the present document i, whose code is -1 without one.
 
         Raises
@@ -154,27 +147,41 @@ class _State:
         InputError
             If there are documents, and none has the field.
         """
+        before: list[Any] | F64 = []
+        last, kept = 0, np.zeros(0, np.int64)
         files = None if self._fields is None else self._fields.values(name)
-        if self._fields is None or files is None:
-            last, kept, distinct = 0, np.zeros(0, np.int64), []
-        else:
-            last, kept, distinct = self._last, files[0][self._kept], files[1]
+        if files is not None:
+            last, kept, before = self._last, files[0][self._kept], files[1]
         codes = np.full(len(self._present), -1, np.int64)
         codes[: len(kept)] = kept
-        later: dict[tuple[type, str], int] = {}
+        later: dict[tuple[type, str], tuple[int, Any]] = {}
         found: list[tuple[int, int]] = []
         for seq, value in self._rows.documents.field_values(name, last):
             key = type(value), repr(value)
             if key not in later:
-                later[key] = len(distinct)
-                distinct.append(value)
-            found.append((seq, later[key]))
+                later[key] = len(before) + len(later), value
+            found.append((seq, later[key][0]))
         if found:
             seqs, places = np.array(found, np.int64).T
             codes[np.searchsorted(self._present, seqs)] = places
-        if not distinct:
+        elif not len(before):
             self._rows.documents.check_field(name)
-        return codes, distinct
+        return codes, [*before, *(value for _, value in later.values())] if later else before
+
+
+def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
+    """Return the rank of each value, and at the end that of documents without a value, which come last."""
+    ranks = np.full(len(distinct) + 1, len(distinct), np.int64)
+    if isinstance(distinct, np.ndarray):  # numbers that ascend
+        ranks[:-1] = np.arange(len(distinct))[:: -1 if descending else 1]
+        return ranks
+    known = [(key, code) for code, value in enumerate(distinct) if (key := sort_key(value))]
+    known.sort(reverse=descending)
+    rank, before = -1, None
+    for key, code in known:  # 1 and 1.0 have one rank
+        rank, before = rank + (key != before), key
+        ranks[code] = rank
+    return ranks
 
 
 def _counted(value: Any) -> set[tuple[str, Any]]:
