@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from scipy import stats
 from gem_index.arrays import F64, I64
 from gem_index.collection import Collection, SearchOptions
 from gem_index.collection.corpus.calibrating import check_expected
+from gem_index.collection.request import check_queries
+from gem_index.collection.search.answer import answer_all
 from gem_index.errors import InputError
 from gem_index.evaluate.metrics import bootstrap
 from gem_index.evaluate.pairs import Pairs, area_under_curve, best_threshold, read_pairs
@@ -207,7 +209,8 @@ def _measured(
     options: SearchOptions,
     expected: Mapping[str, Sequence[str]],
 ) -> SearchQuality:
-    results = collection.search_many(list(expected), _DEPTH, **options)
+    asked = check_queries(list(expected), _DEPTH, **options)
+    results = answer_all(collection.access, [replace(each, best_piece=False) for each in asked])
     rankings = [[hit.id for hit in hits] for hits in results]
     relevance = [dict.fromkeys(ids, 1) for ids in expected.values()]
     found = measures(rankings, relevance)

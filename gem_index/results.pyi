@@ -26,7 +26,9 @@ from .collection.results import SearchResults as SearchResults
 from .collection.results import UpsertReport as UpsertReport
 from .collection.state.calibration import Calibration as Calibration
 from .collection.state.calibration import ModeCalibration as ModeCalibration
+from .collection.state.metadata_fields import FieldCounts as FieldCounts
 from .collection.state.metadata_fields import MetadataField as MetadataField
+from .collection.state.metadata_fields import ValueCount as ValueCount
 from .gem.combined import CombinedExplanation as CombinedExplanation
 from .gem.combined import WeighedExplanation as WeighedExplanation
 from .gem.explanation import Explanation as Explanation

@@ -33,7 +33,7 @@ NOT_RUN = {
     "gem-index vectors add fasttext.cc.de.300": "downloads 4 GB",
     "gem-index watch notes notes": "runs until it is interrupted",
     "gem-index serve --port 8080": "runs until it is interrupted",
-    "gem-index serve --table shop=postgresql://reader@db.example.org/shop/public.faq": "needs a database",
+    'gem-index serve --table "shop=postgresql://reader@db.example.org/shop?table=faq"': "needs a database",
     "gem-index mcp --collection faq": "serves until its standard input is closed",
     "gem-index mcp --http --port 8081": "serves until it is interrupted",
     "gem-index mcp --http --host 0.0.0.0 --name search.example.org": "serves until it is interrupted",

@@ -232,7 +232,6 @@ def search(
     with ExitStack() as stack:
         searched: Searched
         if "://" in collection:
-            wanted = options_of_target(wanted)
             searched = stack.enter_context(home_of(context).target(collection))
         elif "," in collection:
             group = home_of(context).group([name.strip() for name in collection.split(",")])
@@ -270,30 +269,6 @@ def _least_score(given: str | None) -> float | str | None:
         raise ConfigError(
             f"found --min-score {quoted(given)}; expected a number, or auto"
         ) from error
-
-
-def options_of_target(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a search of a vector database; ConfigError for one that only a collection has."""
-    unchanged = {
-        "fusion": "weighted",
-        "rerank": False,
-        "collapse": False,
-        "exact": False,
-        "offset": 0,
-        "boost": None,
-        "sort_by": None,
-    }
-    if wanted["min_score"] == "auto":
-        raise ConfigError(
-            "found --min-score auto for a vector database; expected a collection of this home, or a number"
-        )
-    for name, value in unchanged.items():
-        if wanted[name] != value:
-            option = f"--{name.replace('_', '-')}"
-            raise ConfigError(
-                f"found {option} for a vector database; expected a collection of this home, or leave {option} out"
-            )
-    return {k: v for k, v in wanted.items() if k not in (*unchanged, "correct")}
 
 
 def _prepare(collection: Collection) -> None:

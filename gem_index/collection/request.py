@@ -123,6 +123,9 @@ class SearchOptions(TypedDict, total=False):
 class SearchRequest:
     """A query with its options; see :class:`SearchOptions`.
 
+    Without ``best_piece``, results have no pieces. To find them, each long text is cut again, and a measurement needs only
+    ids and scores.
+
     Raises
     ------
     InputError
@@ -145,6 +148,7 @@ class SearchRequest:
     offset: int = 0
     boost: str | None = None
     sort_by: str | None = None
+    best_piece: bool = True
 
     def __post_init__(self) -> None:
         if self.collapse is not False:

@@ -52,7 +52,7 @@ def disk_errors(what: str, kept: str = "nothing of this step was kept") -> Itera
     """
     try:
         yield
-    except TimeoutError:  # of a lock
+    except (TimeoutError, ConnectionError):  # of a lock, or of a pipe of the caller's progress
         raise
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "check the disk")

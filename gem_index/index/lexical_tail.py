@@ -4,18 +4,63 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from gem_index.arrays import I64, Mask
+from gem_index.arrays import I32, I64, Mask
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.terms import K1, B, inverse_frequency
 from gem_index.index.vocabulary import Vocabulary, words_to_keep
 from gem_index.text.analyzer import Analyzer
 
-__all__ = ["LexicalTail"]
+__all__ = ["CountedTexts", "LexicalTail"]
+
+_OF_TERM = 130  # bytes of a short text with its number in a dictionary
+
+
+class CountedTexts:
+    """How often each of some texts holds each term, in little memory; never changed.
+
+    Parameters
+    ----------
+    analyzer : Analyzer
+    texts : sequence of str (n,)
+
+    Attributes
+    ----------
+    lengths : float64 array (n,)
+        The number of terms of each text.
+    """
+
+    def __init__(self, analyzer: Analyzer, texts: Sequence[str]) -> None:
+        terms = [analyzer.terms(text) for text in texts]
+        counts = [len(of_one) for of_one in terms]
+        self.lengths = np.array(counts, np.float64)
+        self._codes: dict[str, int] = {}
+        codes = np.array(
+            [self._codes.setdefault(term, len(self._codes)) for of_one in terms for term in of_one],
+            np.int64,
+        )
+        places = np.repeat(np.arange(len(texts)), counts)
+        # a term and a place as one number: sorted, the places of a term stand together
+        pairs, times = np.unique(codes * len(texts) + places, return_counts=True)
+        self._begins = np.searchsorted(pairs, np.arange(len(self._codes) + 1) * len(texts))
+        self._places = (pairs % max(len(texts), 1)).astype(np.int32)
+        self._times = times.astype(np.int32)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes, in bytes."""
+        arrays = (self.lengths, self._begins, self._places, self._times)
+        return sum(array.nbytes for array in arrays) + _OF_TERM * len(self._codes)
+
+    def of(self, term: str) -> tuple[I32, I32]:
+        """Return the places, ascending, of the texts that hold a term, and how often each holds it."""
+        code = self._codes.get(term)
+        begin, end = (0, 0) if code is None else self._begins[code : code + 2]
+        return self._places[begin:end], self._times[begin:end]
 
 
 class LexicalTail:
@@ -27,21 +72,35 @@ class LexicalTail:
     Parameters
     ----------
     analyzer : Analyzer
-    only : container of str, optional
-        The terms that will be asked for; all by default.
 
     Attributes
     ----------
     vocabulary : Vocabulary
-        The words of all texts; none where only some terms will be asked for.
+        The words of all added texts.
     """
 
-    def __init__(self, analyzer: Analyzer, only: Container[str] | None = None) -> None:
+    def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self._only = only
         self.vocabulary = Vocabulary()
         self._postings: dict[str, tuple[list[int], list[int]]] = {}  # places, ascending, and times
         self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)  # ids and lengths of the places
+
+    @classmethod
+    def of(
+        cls, analyzer: Analyzer, parts: Sequence[CountedTexts], terms: Iterable[str]
+    ) -> LexicalTail:
+        """Return one for counted texts, of which only some terms will be asked for; the id of a text is its place."""
+        tail = cls(analyzer)
+        for part in parts:
+            begin = len(tail)
+            for term in terms:
+                found, times = part.of(term)
+                places, counts = tail._postings.setdefault(term, ([], []))
+                places += (found + begin).tolist()
+                counts += times.tolist()
+            lengths = np.append(tail._rows[1], part.lengths)
+            tail._rows = np.arange(len(lengths)), lengths
+        return tail
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -60,12 +119,10 @@ class LexicalTail:
         analysed = []
         for text in texts:
             tokens = self._analyzer.tokens(text)
-            if self._only is None:
-                self.vocabulary.add(words_to_keep(tokens))
+            self.vocabulary.add(words_to_keep(tokens))
             analysed.append(self._analyzer.stemmed(tokens))
         for place, terms in enumerate(analysed, len(before)):
-            counted = Counter(t for t in terms if self._only is None or t in self._only)
-            for term, times in counted.items():
+            for term, times in Counter(terms).items():
                 places, counts = self._postings.setdefault(term, ([], []))
                 counts.append(times)  # before its place, by which others find it
                 places.append(place)

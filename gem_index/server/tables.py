@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import TypeVar
 
 from gem_index.collection.push.searching import SearchedTarget
-from gem_index.errors import ConfigError, GemIndexError, InputError, UnknownNameError
+from gem_index.errors import (
+    ConfigError,
+    GemIndexError,
+    InputError,
+    TargetUnavailableError,
+    UnknownNameError,
+)
 from gem_index.home import Home
 from gem_index.quoting import quoted
 from gem_index.targets.registry import check_target
@@ -15,6 +22,7 @@ from gem_index.targets.registry import check_target
 __all__ = ["OnlySearchedError", "ServedTable", "ServedTables"]
 
 _Result = TypeVar("_Result")
+_PAUSE = 5.0  # seconds without a call of a database that did not answer: each takes half a minute, and others wait
 
 
 class OnlySearchedError(InputError):
@@ -43,6 +51,8 @@ class ServedTable:
         self._home = home
         self._url = url
         self._open: SearchedTarget | None = None
+        self._away: TargetUnavailableError | None = None
+        self._away_until = 0.0
 
     def ask(self, question: Callable[[SearchedTarget], _Result]) -> _Result:
         """Return the result of a function of the table; call it in :attr:`thread`.
@@ -52,16 +62,21 @@ class ServedTable:
         ConfigError
             If there is no such table, or it cannot be searched.
         TargetUnavailableError
-            If the database does not answer; the next call connects again.
+            If the database does not answer. Calls of the next seconds get the same error at once, a later one connects
+            again.
         """
-        if self._open is None:
-            self._open = self._home.target(self._url)
+        if self._away is not None and monotonic() < self._away_until:
+            raise TargetUnavailableError(self._away.target, self._away.reason)
         try:
+            if self._open is None:
+                self._open = self._home.target(self._url)
             return question(self._open)
         except InputError:
             raise
-        except GemIndexError:
+        except GemIndexError as error:
             self._close()
+            if isinstance(error, TargetUnavailableError):
+                self._away, self._away_until = error, monotonic() + _PAUSE
             raise
 
     def close(self, *, wait: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from gem_index.checks import check_whole_number
@@ -15,7 +15,7 @@ from gem_index.errors import ConfigError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
 from gem_index.text.sections import Section, blocks, common_path, holds_only_headings, sections_of
-from gem_index.text.units import begin_of_last_units, blank_words, units
+from gem_index.text.units import begin_of_last_units, blank_words, units, units_up_to
 
 __all__ = ["AUTO", "Chunking", "Piece"]
 
@@ -133,6 +133,9 @@ class Chunking:
         """What counts the words of a text."""
         return units if self.version >= _BY_SIGNS else blank_words
 
+    def _up_to(self, most: int, text: str) -> int:
+        return units_up_to(most, text, self._count)
+
     @cached_property
     def shortest(self) -> int:
         """Characters of the shortest text that may be cut: of a word each."""
@@ -140,7 +143,7 @@ class Chunking:
 
     def pieces(self, text: str) -> list[Piece]:
         """Return the pieces of a text in order; a short one is a single piece."""
-        if len(text) < self.shortest or self._count(text) <= self._longest:
+        if len(text) < self.shortest or self._up_to(self._longest, text) <= self._longest:
             return [Piece(0, len(text))]
         turns = [found.start() for found in _PAGE_BREAK.finditer(text)]
         if self.version >= _BY_SECTIONS:
@@ -169,7 +172,7 @@ class Chunking:
         group: list[Section] = []
         words = 0
         markdown = False
-        for section in sections_of(text, self._count):
+        for section in sections_of(text, partial(self._up_to, self._size)):
             markdown |= bool(section.path)
             fits = words + section.words <= self._size and common_path([*group[-1:], section])
             if group and not fits:

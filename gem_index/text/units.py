@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import regex
 
-__all__ = ["begin_of_last_units", "blank_words", "unit_spans", "units"]
+__all__ = ["begin_of_last_units", "blank_words", "unit_spans", "units", "units_up_to"]
 
 # a sign of Chinese or Japanese, four letters of Thai and its neighbours, or a word
 _UNIT = regex.compile(
@@ -12,6 +14,7 @@ _UNIT = regex.compile(
     r"|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]{1,4}"
     r"|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+"
 )
+_OF_WORD = 16  # characters of nearly every word and the blank after it
 
 
 def units(text: str) -> int:
@@ -22,6 +25,15 @@ def units(text: str) -> int:
 def blank_words(text: str) -> int:
     """Return how many words blanks divide a text into."""
     return len(text.split())
+
+
+def units_up_to(most: int, text: str, count: Callable[[str], int]) -> int:
+    """Return how many words a text has, as ``count`` counts them; of one with more than ``most``, that and one."""
+    begin = text[: _OF_WORD * most]
+    found = count(begin)
+    if found <= most and len(begin) < len(text):
+        found = count(text)
+    return min(found, most + 1)
 
 
 def unit_spans(text: str) -> list[tuple[int, int]]:

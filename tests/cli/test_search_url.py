@@ -40,16 +40,29 @@ def test_a_file_of_queries(gem, url, tmp_path):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (("--rerank",), "--rerank"),
-        (("--collapse",), "--collapse"),
-        (("--fusion", "rrf"), "--fusion"),
-        (("--exact",), "--exact"),
+        (("--rerank",), "rerank"),
+        (("--collapse",), "collapse"),
+        (("--fusion", "rrf"), "fusion"),
+        (("--exact",), "exact"),
+        (("--boost", "votes:10"), "boost"),
+        (("--sort-by", "votes"), "sort_by"),
     ],
 )
 def test_an_option_of_collections_alone_is_named(gem, url, options, named):
     refused = gem("search", url, "visa", *options)
     assert refused.status == 2
-    assert f"found {named} for a vector database; expected a collection of this home" in refused.err
+    assert f"found {named} for the target parquet://" in refused.err
+    assert "expected it in a search of a collection only" in refused.err
+
+
+def test_the_second_page_of_a_table(gem, url):
+    lines = gem("search", url, "renew a visa", "-k", "4").out.splitlines()
+    page = gem("search", url, "renew a visa", "-k", "2", "--offset", "2").out.splitlines()
+    assert page == lines[2:]
+    assert page[0].split()[0] == "3"
+    assert (
+        gem("search", url, "renew a visa", "-k", "2", "--no-correct").out.splitlines() == lines[:2]
+    )
 
 
 def test_bad_input(gem, url, tmp_path):

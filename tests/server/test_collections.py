@@ -333,6 +333,30 @@ class TestSearch:
         assert [word["token"] for word in words] == ["a", "bank"]
 
 
+class TestFields:
+    def test_fields_and_counts_are_those_of_the_library(self, client, faq, home):
+        faq_itself = home.collection("faq")
+        found = client.get(f"{faq}/fields").json()["fields"]
+        fields = faq_itself.metadata_fields()
+        assert [each["name"] for each in found] == [each.name for each in fields]
+        assert [each["distinct"] for each in found] == [each.distinct for each in fields]
+        body = {"by": ["lang"], "where": {"lang": {"$exists": True}}, "limit": 1}
+        counted = client.post(f"{faq}/count", json=body).json()
+        expected = faq_itself.count_by("lang", body["where"], 1)
+        assert counted["documents"] == expected.documents > 0
+        assert [each["values"] for each in counted["counts"]] == [
+            [asdict(value) for value in expected.values]
+        ]
+        plain = client.post(f"{faq}/count", json={}).json()
+        assert plain == {"documents": faq_itself.count(), "counts": []}
+
+    def test_documents_in_an_order(self, client, faq, home):
+        faq_itself = home.collection("faq")
+        for options in ({"newest_first": True}, {"sort_by": "-lang"}):
+            found = client.get(f"{faq}/documents", params=options).json()["documents"]
+            assert [each["id"] for each in found] == [d.id for d in faq_itself.documents(**options)]
+
+
 class TestCare:
     def test_refit_answers_at_its_end(self, client, faq, home):
         before = client.get(faq).json()["fingerprint"]

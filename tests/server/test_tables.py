@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from assistant import Assistant, command
 from gem_index import Document, Home
-from gem_index.errors import ConfigError, UnknownNameError
+from gem_index.errors import ConfigError, TargetUnavailableError, UnknownNameError
 from gem_index.server.app import create_app
 from gem_index.text.chunking import Chunking
 
@@ -131,6 +131,36 @@ def test_a_table_that_is_not_there_yet_is_searched_once_it_is(tmp_path):
         home.collection("notes").push(url)
         found = client.post("/collections/later/search", json={"query": "garden"}).json()
         assert found["results"][0]["id"] == "2"
+
+
+def test_a_database_that_is_away_is_not_asked_by_each_request(served, monkeypatch):
+    """Each question takes half a minute, and the requests of a table wait for one another."""
+    asked = []
+
+    def away(*_: object, **__: object) -> None:
+        asked.append(1)
+        raise TargetUnavailableError("parquet://x", "connection refused")
+
+    body = {"query": "renew a visa"}
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.collection.push.searching.SearchedTarget.search", away)
+        for _ in range(3):
+            answer = served.post("/collections/shop/search", json=body)
+            assert answer.status_code == 503
+            assert "cannot be reached: connection refused" in answer.text
+    assert len(asked) == 1
+    monkeypatch.setattr("gem_index.server.tables.monotonic", lambda: float("inf"))
+    assert served.post("/collections/shop/search", json=body).status_code == 200
+
+
+def test_an_assistant_sees_collections_beside_a_table_that_is_missing(tmp_path):
+    home = Home(tmp_path / "home")
+    home.build("notes", [("1", "water the plants")])
+    with Assistant(command(home.root, "--table", f"gone=parquet://{tmp_path}/gone")) as assistant:
+        notes, gone = assistant.answer("list_collections")["collections"]
+        assert notes["documents"] == 1
+        assert (gone["name"], gone["documents"], gone["fields"]) == ("gone", 0, [])
+        assert gone["description"].startswith("It cannot be searched now: found no table at")
 
 
 def test_an_assistant_sees_a_table(pushed, tmp_path):

@@ -11,7 +11,9 @@ from brute_force import documents
 from gem_index import Document, Home
 from gem_index.collection.corpus.calibrating import lowest_score, part_of, score_reached_by
 from gem_index.errors import InputError, RecordError
+from gem_index.evaluation import evaluate_search
 from gem_index.readers.expected import read_expected
+from gem_index.text.chunking import Chunking
 from gem_index.text.units import units
 from homes import create_faq
 
@@ -117,6 +119,22 @@ def test_without_queries_the_own_document_is_left_out(faq):
             sum(np.array(best) >= measured.min_score),
             None,
         )
+
+
+def test_measurements_do_not_cut_long_texts_again(home, monkeypatch):
+    """With a text of 5 MB, each query took two seconds."""
+    home.build("pieces", documents(60), chunking=Chunking(10))
+    collection = home.collection("pieces")
+    expected = expected_of(collection)
+    before = evaluate_search(collection, expected)
+
+    def cut(*_, **__):
+        pytest.fail("the pieces of a result are not measured")
+
+    monkeypatch.setattr("gem_index.collection.search.answer.with_pieces", cut)
+    assert collection.calibrate().queries == 60
+    assert collection.calibrate(expected).queries == 20
+    assert evaluate_search(collection, expected) == before
 
 
 def test_the_same_collection_gives_the_same_calibration(faq):

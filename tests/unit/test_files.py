@@ -134,9 +134,10 @@ class TestDiskErrors:
         with pytest.raises(DiskError, match=f"^{expected}$"), disk_errors("the index"):
             raise OSError(number, os.strerror(number))
 
-    def test_a_lock_that_is_waited_for_is_no_failure_of_the_disk(self):
-        with pytest.raises(TimeoutError), disk_errors("the index"):
-            raise TimeoutError
+    @pytest.mark.parametrize("error", [TimeoutError, BrokenPipeError])
+    def test_locks_and_pipes_are_no_failure_of_the_disk(self, error):
+        with pytest.raises(error), disk_errors("the index"):
+            raise error
 
 
 class TestPublishedFile:

@@ -1,5 +1,6 @@
 """The index compared with exact search, and errors for damaged index files."""
 
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from gem_index.errors import ConfigError, CorruptionError, GemIndexError
 from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.lexical_tail import LexicalTail
+from gem_index.index.lexical_tail import CountedTexts, LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
 from gem_index.index.terms import match_weights
@@ -219,6 +220,25 @@ class TestLexical:
                 sorted(expected[order])[::-1], rel=1e-5
             )
             assert {identifier for identifier, _ in found} == {int(self.IDS[i]) for i in order}
+
+    @given(
+        cuts=st.lists(st.integers(0, len(TEXTS)), max_size=3),
+        asked=st.sampled_from(["bank account", "the rivers of the bank", "zebra", ""]),
+    )
+    def test_texts_that_were_counted_score_as_others(self, cuts, asked):
+        begins = [0, *sorted(cuts), len(TEXTS)]
+        parts = [
+            CountedTexts(ENGLISH, TEXTS[begin:end]) for begin, end in itertools.pairwise(begins)
+        ]
+        terms = plain(*ENGLISH.terms(asked))
+        plainly, places = LexicalTail(ENGLISH), np.arange(len(TEXTS))
+        plainly.add(places, TEXTS)
+        counted = LexicalTail.of(ENGLISH, parts, terms)
+        found, expected = (
+            tail.match(terms, 10, places, None, None, 1.0) for tail in (counted, plainly)
+        )
+        assert found == expected
+        assert len(counted) == len(TEXTS)
 
     @given(
         parts=st.lists(st.integers(0, 3), min_size=1, max_size=5),

@@ -40,6 +40,8 @@ def names(results):
         ("d:10", 10, 0.75),
         ("d:10", 90, 0.95),
         ("d:2.5", 2.5, 0.75),
+        ("d:10", 10**400, 1.0),  # more than a float can be
+        ("d:10", -(10**400), 0.5),
         ("d:10", 0, 0.5),
         ("d:10", -5, 0.5),
         ("d:10", True, 0.5),
@@ -107,6 +109,14 @@ def test_sorted_by_a_field():
     assert names(sorted_by(results, "year")) == ["b", "c", "d", "t", "x", "y", "z"]
     assert names(sorted_by(results, "-year")) == ["t", "c", "d", "b", "x", "y", "z"]
     assert names(sorted_by(results, "absent")) == names(results)
+
+
+def test_whole_numbers_of_any_size_are_sorted_exactly():
+    large = 10**400
+    numbers = {"a": large + 1, "b": 2**53 + 1, "c": -large, "d": large, "e": 2.0**53}
+    results = [result(name, n=number) for name, number in numbers.items()]
+    assert names(sorted_by(results, "n")) == ["c", "e", "b", "d", "a"]
+    assert names(boosted(results, Boost.parse("n:10"), NOW)) == ["a", "d", "b", "e", "c"]
 
 
 def fill(home, vectors_folder):

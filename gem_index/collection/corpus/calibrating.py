@@ -106,7 +106,8 @@ def _first_two(
     found: list[SearchResults] = []
     for begin in range(0, len(queries), _BLOCK):
         block = queries[begin : begin + _BLOCK]
-        found += answer_all(access, [SearchRequest(query, 2, mode=mode) for query in block])
+        requests = [SearchRequest(query, 2, mode=mode, best_piece=False) for query in block]
+        found += answer_all(access, requests)
         shown(len(found))
     return found
 

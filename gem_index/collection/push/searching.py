@@ -252,12 +252,13 @@ class SearchedTarget:
             numbers = range(len(rows) + 1, len(rows) + 1 + _PIECES)
             wanted = [piece_id(name, number) for number in numbers]
             found = with_retries(table.fetch, wanted)
-            rows += [
+            pieces = [
                 found[each]
                 for each in wanted
                 if each in found and piece_of(each, found[each].metadata)
             ]
-            if len(found) < _PIECES:
+            rows += pieces
+            if len(pieces) < _PIECES:
                 return _document(rows) if rows else None
 
     @property

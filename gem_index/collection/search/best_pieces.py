@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from gem_index.arrays import F32
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
+from gem_index.collection.search.cut_texts import CutText, cut_text
 from gem_index.collection.state.view import View
 from gem_index.index.fusion import fused
 from gem_index.text.chunking import Piece
@@ -48,8 +49,8 @@ def with_pieces(
     vector : float32 array (d,), optional
         Of the query.
     """
-    cut = [view.pieces.chunking.pieces(hit.text) for hit in results]
-    if not asked.pieces and all(len(pieces) == 1 for pieces in cut):
+    cut = [cut_text(hit.text, view.pieces) for hit in results]
+    if not asked.pieces and all(len(each.pieces) == 1 for each in cut):
         return results
     if vector is None:  # of a search by words
         vector = view.encoder.encode([str(asked.query)])[0]
@@ -79,28 +80,31 @@ def with_pieces(
 
 def _score_all(
     texts: Sequence[str],
-    cut: Sequence[Sequence[Piece]],
+    cut: Sequence[CutText],
     seqs: Sequence[int],
     asked: SearchRequest,
     view: View,
     vector: F32,
 ) -> list[list[_Scored]]:
     """Score the pieces of some texts, all at once."""
-    parts = [view.pieces.parts_of(text, pieces) for text, pieces in zip(texts, cut, strict=True)]
-    every = [part for of_one in parts for part in of_one]
+    parts = [view.pieces.parts_of(text, each.pieces) for text, each in zip(texts, cut, strict=True)]
     cosines = (view.piece_vectors(seqs, parts) @ vector).tolist()
     bm25 = scores = cosines
     if asked.mode != "dense":
         terms = view.terms(asked.words)
-        words = view.word_scores(every, terms)
+        counted = [
+            each.counted(of_one, view.pieces.analyzer)
+            for each, of_one in zip(cut, parts, strict=True)
+        ]
+        words = view.word_scores(counted, terms)
         bm25 = scores = words(dict.fromkeys(terms, 1.0))
         if asked.mode == "hybrid":
             matches = words(view.match_weights(terms))
             scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]
     values = iter(zip(scores, cosines, bm25, strict=True))
     return [
-        [_Scored(number, piece, *next(values)) for number, piece in enumerate(pieces, 1)]
-        for pieces in cut
+        [_Scored(number, piece, *next(values)) for number, piece in enumerate(each.pieces, 1)]
+        for each in cut
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from gem_index.collection.results import SearchResult
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["Boost", "boosted", "field_of", "sorted_by"]
+__all__ = ["Boost", "boosted", "field_of", "sort_key", "sorted_by"]
 
 _SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_557_600.0}
 _FORM = re.compile(r"(?P<field>.+):(?P<number>\d+(\.\d+)?)(?P<unit>[hdwy]?)", re.DOTALL)
@@ -62,9 +63,10 @@ class Boost:
                 return 0.5
             age = max(0.0, (now - date).total_seconds())
             return float((1 + 2 ** (-age / self.scale)) / 2)
-        if not _is_number(value) or value <= 0:
+        number = _number(value)
+        if number is None or number <= 0:
             return 0.5
-        return float((1 + 1 / (1 + self.scale / value)) / 2)
+        return (1 + 1 / (1 + self.scale / number)) / 2
 
 
 def boosted(
@@ -79,7 +81,9 @@ def boosted(
     """
     now = now or datetime.now(UTC)
     values = [field_of(hit.metadata, boost.field) for hit in results]
-    usable = [_date(value) is not None if boost.dates else _is_number(value) for value in values]
+    usable = [
+        _date(value) is not None if boost.dates else _number(value) is not None for value in values
+    ]
     if results and not any(usable):
         shown = next((f", such as {quoted(v, 40)}" for v in values if v is not None), "")
         kind = "an ISO date" if boost.dates else "a number"
@@ -105,7 +109,7 @@ def sorted_by(results: Sequence[SearchResult], field: str) -> list[SearchResult]
         With ``-`` before it, the largest first.
     """
     name, descending = field.removeprefix("-"), field.startswith("-")
-    keyed = [(_key(field_of(hit.metadata, name)), hit) for hit in results]
+    keyed = [(sort_key(field_of(hit.metadata, name)), hit) for hit in results]
     known = [(key, hit) for key, hit in keyed if key is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)  # stable in both directions
     return [hit for _, hit in known] + [hit for key, hit in keyed if key is None]
@@ -123,8 +127,11 @@ def field_of(metadata: Mapping[str, Any], name: str) -> Any:
     return value
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: object) -> float | None:
+    """Return a number, the largest one for a whole number beyond it; None for another value."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(min(max(value, -sys.float_info.max), sys.float_info.max))
 
 
 def _date(value: object) -> datetime | None:
@@ -140,7 +147,8 @@ def _date(value: object) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _key(value: object) -> tuple[int, float, str] | None:
-    if isinstance(value, int | float):  # also False before True
-        return 0, float(value), ""
-    return (1, 0.0, value) if isinstance(value, str) and value else None
+def sort_key(value: object) -> tuple[int, float, str] | None:
+    """Return what a value is ordered by: numbers and booleans, then texts; None for an empty text, a list or an object."""
+    if isinstance(value, int | float):  # also False before True; whole numbers are compared exactly
+        return 0, value, ""
+    return (1, 0, value) if isinstance(value, str) and value else None

@@ -11,6 +11,7 @@ from gem_index.collection.results import FoundPassage, SearchResult
 from gem_index.collection.state.view import View
 from gem_index.gem.reranking import cosines
 from gem_index.index.fusion import fused
+from gem_index.index.lexical_tail import CountedTexts
 from gem_index.text.tokens import token_spans
 
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
@@ -81,7 +82,8 @@ def rerank_hits(
     near = cosines(vectors[0], vectors[1:])
     matches = [0.0] * len(shown)
     if terms:
-        matches = view.word_scores(shown, terms)(view.match_weights(terms))
+        counted = CountedTexts(view.pieces.analyzer, shown)
+        matches = view.word_scores([counted], terms)(view.match_weights(terms))
     scored = []
     begin = len(shown)
     for place, (hit, match, of_one) in enumerate(zip(hits, matches, passages, strict=True)):

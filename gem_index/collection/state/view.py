@@ -14,7 +14,7 @@ from gem_index.collection.state.tail import Tail
 from gem_index.gem.combined import Encoder
 from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.lexical_tail import LexicalTail
+from gem_index.index.lexical_tail import CountedTexts, LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.terms import counts_in_match, match_weights
 from gem_index.index.vocabulary import may_be_mistyped
@@ -278,25 +278,26 @@ class View:
         return np.asarray(allowed[(ids[places] == allowed) & self.alive[places]])
 
     def word_scores(
-        self, texts: Sequence[str], asked: Sequence[str]
+        self, parts: Sequence[CountedTexts], asked: Sequence[str]
     ) -> Callable[[Mapping[str, float]], list[float]]:
         """Return an object that computes BM25 scores by the statistics of the collection.
 
         Parameters
         ----------
-        texts : sequence of str
+        parts : sequence of CountedTexts
+            All texts of all of them get a score, in their order.
         asked : sequence of str
             The terms that may get weights, as in :meth:`match`.
         """
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-        tail, places = LexicalTail(self.pieces.analyzer, set(asked)), np.arange(len(texts))
-        tail.add(places, texts)
+        tail = LexicalTail.of(self.pieces.analyzer, parts, asked)
+        places = np.arange(len(tail))
 
         def scores(terms: Mapping[str, float]) -> list[float]:
-            found = dict(tail.match(terms, max(len(texts), 1), places, None, words, mean_terms))
-            return [found.get(place, 0.0) for place in range(len(texts))]
+            found = dict(tail.match(terms, max(len(tail), 1), places, None, words, mean_terms))
+            return [found.get(place, 0.0) for place in range(len(tail))]
 
         return scores
 

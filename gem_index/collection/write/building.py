@@ -17,7 +17,7 @@ from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
 from gem_index.collection.write.intake import Intake
 from gem_index.collection.write.writing import detect_analyzer, refit, upsert
-from gem_index.errors import GemIndexError, InputError, NotIndexedError
+from gem_index.errors import DiskError, GemIndexError, InputError, NotIndexedError
 from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress
@@ -254,7 +254,8 @@ def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
         # a DiskError says what is kept and what to do; of that, this error tells more
-        reason = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        cause = error.__cause__
+        reason = cause if isinstance(error, DiskError) and isinstance(cause, OSError) else error
         raise NotIndexedError(name, documents, reason, action) from error
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(NotIndexedError(name, documents, error, action)) from error

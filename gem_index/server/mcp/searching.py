@@ -10,7 +10,9 @@ from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.state.metadata_fields import MetadataField
+from gem_index.errors import GemIndexError
 from gem_index.server.encoding import SHORT
+from gem_index.server.errors import message_for
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
     Answer,
@@ -83,10 +85,15 @@ async def list_collections(shared: SharedCollections, _asked: ListArguments) -> 
         for status in await shared.listed()
     ]
     for table in shared.context.tables:
-        number, fields = await shared.ask_searched(
-            table.name, lambda each: (each.count(), each.metadata_fields())
-        )
-        rows.append(_size(table.name, "", number, fields))
+        try:
+            number, fields = await shared.ask_searched(
+                table.name, lambda each: (each.count(), each.metadata_fields())
+            )
+            rows.append(_size(table.name, "", number, fields))
+        except GemIndexError as error:  # the assistant can still use the others
+            rows.append(
+                _size(table.name, f"It cannot be searched now: {message_for(error)}", 0, [])
+            )
     return ListAnswer(collections=rows)
 
 
