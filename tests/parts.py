@@ -111,6 +111,7 @@ PARTS = {
             "cli/test_corpus.py::test_more_topics_than_texts",
             "cli/test_corpus.py::test_no_topics_without_words",
             "cli/test_corpus.py::test_topics",
+            "cli/test_corpus.py::test_topics_as_a_table_and_as_a_field",
             "cli/test_eval.py",
             "cli/test_guides.py::test_a_page_says_what_happens[own-texts.md]",
             "cli/test_guides.py::test_a_page_says_what_happens[tune-and-measure.md]",

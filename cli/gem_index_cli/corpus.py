@@ -11,8 +11,16 @@ import typer
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
-from gem_index_cli.output_files import check_target
-from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.output_files import check_table, check_target, write_result
+from gem_index_cli.parameters import (
+    AsJson,
+    AsJsonLines,
+    CollectionName,
+    Output,
+    Replace,
+    SaveAs,
+    Shown,
+)
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -63,18 +71,32 @@ def duplicates(
         ),
     ] = "single",
     where: Where = None,
+    save_as: SaveAs = None,
+    replace: Replace = False,
+    output: Output = None,
+    show: Shown = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find groups of near-duplicates, by their wording and their meaning; every pair of documents is compared."""
+    check_table(output, show)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     with progress_bar("read") as progress:
+        if save_as is not None:
+            found.check_field_is_free(save_as, where=accepted, replace=replace)
         given = {"threshold": threshold, "views": view, "overlap": overlap}
         options: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
         groups = found.duplicates(
             **options, contrasts=contrasts, link=link, where=accepted, progress=progress
         )
+        if save_as is not None:
+            found.set_field(
+                save_as, groups.field_values(), where=accepted, replace=replace, progress=progress
+            )
+    if output is not None:
+        write_result(found, groups, output, show, as_json)
+        return
     if as_json or as_json_lines:
         rows = [{"score": each.score, **asdict(each), "text": str(each.text)} for each in groups]
         print_json_lines(rows) if as_json_lines else print_json(rows)
@@ -133,18 +155,32 @@ def topics(
         bool, typer.Option("--documents", help="Show the topic of each document.")
     ] = False,
     where: Where = None,
+    save_as: SaveAs = None,
+    replace: Replace = False,
+    output: Output = None,
+    show: Shown = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Show the topics of a collection, each with its words and typical documents."""
+    check_table(output, show)
     if plot is not None:
         check_target(plot, "topics.html", ".html", ".png", ".svg", ".pdf")
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     with progress_bar("read") as progress:
+        if save_as is not None:
+            found.check_field_is_free(save_as, where=accepted, replace=replace)
         topics = found.topics(n, where=accepted, progress=progress)
+        if save_as is not None:
+            found.set_field(
+                save_as, topics.field_values(), where=accepted, replace=replace, progress=progress
+            )
     if plot is not None:
         topics.plot(plot)
+    if output is not None:
+        write_result(found, topics.by_document() if documents else topics, output, show, as_json)
+        return
     if as_json or as_json_lines:
         rows = _assigned(topics) if documents else [asdict(each) for each in topics]
         print_json_lines(rows) if as_json_lines else print_json(rows)
@@ -195,7 +231,7 @@ def draw_map(
         typer.Option(
             "-o",
             "--output",
-            help="A page (.html), a picture (.png, .svg, .pdf), or a table (.csv) of the places.",
+            help="A page (.html), a picture (.png, .svg, .pdf), or a table of the places (.csv, .jsonl, .parquet).",
         ),
     ],
     color: Annotated[
@@ -212,7 +248,7 @@ def draw_map(
     as_json: AsJson = False,
 ) -> None:
     """Draw a map of a collection, with similar documents near each other."""
-    check_target(output, "map.html", ".html", ".png", ".svg", ".pdf", ".csv")
+    check_target(output, "map.html", ".html", ".png", ".svg", ".pdf", ".csv", ".jsonl", ".parquet")
     found = home_of(context).collection(collection)
     with progress_bar("read") as progress:
         made = found.draw_map(output, color=color, again=again, progress=progress)

@@ -10,7 +10,8 @@ import typer
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import print_json, print_table, say
-from gem_index_cli.parameters import AsJson, CollectionName, Replace
+from gem_index_cli.output_files import check_table
+from gem_index_cli.parameters import AsJson, CollectionName, Output, Replace, Shown, names_of
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -47,9 +48,12 @@ def label(
         bool, typer.Option("--dry-run", help="Only measure and count; write nothing.")
     ] = False,
     replace: Replace = False,
+    output: Output = None,
+    show: Shown = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn labels from some labelled documents, and write a label into the metadata of every document."""
+    check_table(output, show)
     found = home_of(context).collection(collection)
     with progress_bar("learn") as progress:
         labels = found.label(
@@ -61,6 +65,10 @@ def label(
             replace=replace,
             progress=progress,
         )
+    written = {}
+    if output is not None:
+        rows = found.write_rows(output, labels, fields=names_of(show))
+        written = {"rows": rows, "output": str(output)}
     sizes = Counter(each.label for each in labels)
     if as_json:
         print_json(
@@ -85,6 +93,7 @@ def label(
                 "unlabelled": labels.unlabelled,
                 "changed": labels.changed,
                 "dry_run": dry_run,
+                **written,
             }
         )
         return
@@ -93,6 +102,8 @@ def label(
         say(f"{len(labels)} documents would get the field {field}; nothing was written.")
     else:
         say(f"{labels.changed} documents changed: {len(labels)} have the field {field} now.")
+    if written:
+        say(f"{len(labels)} rows in {output}.")
     if labels.unlabelled:
         say(f"{labels.unlabelled} documents get no label.")
 

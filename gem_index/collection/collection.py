@@ -211,6 +211,20 @@ class Collection(CollectionTables, CorpusQuestions):
         with reporting(progress, "store") as show:
             return set_field(self.access, field, values, where, replace, show)
 
+    def check_field_is_free(
+        self, field: str, *, where: Mapping[str, Any] | None = None, replace: bool = False
+    ) -> None:
+        """Check before a long operation that :meth:`set_field` will write a field.
+
+        Raises
+        ------
+        InputError
+            If the name cannot be used in filters, or a document has the field and ``replace`` is not set.
+        """
+        from gem_index.collection.write.field_values import check_field_is_free
+
+        check_field_is_free(self.access, field, where, replace)
+
     def set_description(self, description: str) -> None:
         """Store a description of the documents, for people and assistants that choose a collection.
 

@@ -365,6 +365,13 @@ class DocumentRepository:
         )
         return f"expected a field of the metadata: {there}"
 
+    def field_names(self) -> list[str]:
+        """Return the names of the fields of the documents, without those inside objects, ascending."""
+        entries = func.json_each(documents.c.metadata).table_valued("key")
+        query = select(entries.c.key).distinct()
+        query = query.select_from(documents.join(entries, true())).where(self._mine)
+        return sorted(self._connection.scalars(query))
+
     def _fields(self) -> dict[str, bool]:
         """Return the fields of the documents as filters name them, and whether each is inside an object."""
         entries = func.json_tree(documents.c.metadata).table_valued("key", "fullkey", "path")

@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 
@@ -230,3 +231,24 @@ def test_label(gem, tmp_path):
     refused(gem("label", "tickets", examples, "--field", "team"), "replace them with --replace")
     shown = gem("label", "tickets", examples, "--field", "team", "--replace").out
     assert shown.endswith("0 documents changed: 32 have the field team now.\n")
+
+
+def test_topics_as_a_table_and_as_a_field(gem, tickets, tmp_path):
+    path = tmp_path / "topics.jsonl"
+    assert gem("topics", "tickets", "-n", 3, "--save-as", "topic", "-o", path).status == 0
+    topics = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [topic["documents"] for topic in topics] == [4, 1, 1]
+    assert len({topic["name"] for topic in topics}) == 3
+    where = json.dumps({"topic": topics[0]["name"]})
+    assert gem("count", "tickets", "--where", where).out == "4\n"
+    each = ("topics", "tickets", "-n", 3, "--documents", "-o", path, "--show", "kind")
+    assert gem(*each).out == f"6 rows in {path}.\n"
+    rows = {row["id"]: row for row in map(json.loads, path.read_text().splitlines())}
+    assert rows["p1"] == {"id": "p1", "topic": 0, "name": topics[0]["name"], "kind": "p"}
+    assert gem("status", "tickets", "--json").json["collections"][0]["since_fit"] == 0
+    refused(gem("topics", "tickets", "--save-as", "topic"), "6 documents", "--replace")
+    assert gem("topics", "tickets", "-n", 1, "--save-as", "topic", "--replace").status == 0
+    assert len(gem("count", "tickets", "--by", "topic", "--json").json["values"]) == 1
+    table = tmp_path / "places.parquet"
+    assert gem("map", "tickets", "-o", table).status == 0
+    assert pq.read_table(table).column_names == ["id", "x", "y", "group", "name"]

@@ -4,7 +4,8 @@ import json
 import sys
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 from gem_index import Document
@@ -97,9 +98,9 @@ def test_files_frames_and_texts_teach_the_same(faq, tmp_path):
     texts = [{"text": TEXTS[each["id"]], "team": each["label"]} for each in EXAMPLES]
     lines = tmp_path / "examples.jsonl"
     lines.write_text("".join(json.dumps(each) + "\n" for each in texts))
-    frame = pd.DataFrame(EXAMPLES)
-    frame.to_csv(tmp_path / "examples.csv", index=False)
-    for source in (tmp_path / "examples.csv", frame, lines, str(lines)):
+    table = pa.Table.from_pylist(EXAMPLES)
+    pyarrow.csv.write_csv(table, tmp_path / "examples.csv")
+    for source in (tmp_path / "examples.csv", table, lines, str(lines)):
         found = faq.label(source, "team", dry_run=True)
         assert {each.id: each.label for each in found} == TRUTH
         assert [each.examples for each in found.qualities] == [

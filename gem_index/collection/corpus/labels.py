@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from gem_index.files.tables import Tabular
 from gem_index.notebook import html_table
 
 __all__ = ["DocumentLabel", "LabelQuality", "Labels"]
@@ -50,8 +52,8 @@ class LabelQuality:
     recall: float
 
 
-class Labels(list[DocumentLabel]):
-    """The labels of the documents, in the order in which the documents were stored.
+class Labels(list[DocumentLabel], Tabular):
+    """The labels of the documents, in the order in which the documents were stored; a table with a row for each.
 
     Parameters
     ----------
@@ -91,6 +93,12 @@ class Labels(list[DocumentLabel]):
         self.parts = parts
         self.unlabelled = unlabelled
         self.changed = 0
+
+    columns = ("id", "label", "probability", "example")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the documents."""
+        return (asdict(each) for each in self)
 
     @property
     def baseline(self) -> float:

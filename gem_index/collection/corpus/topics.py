@@ -13,7 +13,7 @@ from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint
 from gem_index.collection.corpus.topic_list import Topics
-from gem_index.collection.corpus.topic_words import TopicWords
+from gem_index.collection.corpus.topic_words import TopicWords, topic_names
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
@@ -136,12 +136,14 @@ def _described(
             if show is not None:
                 show("name", begin + len(part), len(wanted))
     telling = words.telling()
+    names = topic_names(telling)
     return Topics(
         (
             Topic(
                 telling[place],
                 int(sizes[t]),
                 tuple(kept[number] for number in examples[place].tolist() if number in kept),
+                names[place],
             )
             for place, t in enumerate(order)
         ),

@@ -114,11 +114,13 @@ class StoredDocuments:
         Parameters
         ----------
         field : str
-            As filters name it: ``author.name`` is a field of an object.
+            As filters name it: ``author.name`` is a field of an object. ``year(created)``, ``month(created)`` and
+            ``day(created)`` count the documents by the part of a field of ISO dates, in the order of time.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are counted.
         limit : int, optional
-            The largest number of values to return, the most frequent first. By default all are returned.
+            The largest number of values to return, the most frequent first; of periods, the last ones. By default all are
+            returned.
 
         Returns
         -------
@@ -128,14 +130,19 @@ class StoredDocuments:
         Raises
         ------
         InputError
-            If no document has the field, or the limit is below 1.
+            If no document has the field, the limit is below 1, or a value is not a date and a period is given.
         FilterError
             If the filter is not of the documented form.
         """
         if limit is not None and limit < 1:
             raise InputError(f"the limit is {limit}; expected at least 1 value")
+        from gem_index.collection.search.periods import field_of_period, in_periods
+
         with self.access.reading() as rows:
-            return self._metadata(rows).count_by(field, where, limit)
+            name, period = field_of_period(field)
+            if period is None:
+                return self._metadata(rows).count_by(field, where, limit)
+            return in_periods(self._metadata(rows).count_by(name, where, None), period, limit)
 
     def _metadata(self, rows: CollectionRows) -> MetadataReader:
         from gem_index.collection.search.metadata_reader import MetadataReader

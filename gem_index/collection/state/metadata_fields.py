@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from gem_index.files.tables import Tabular
 from gem_index.store.documents import DocumentRepository
 
 __all__ = ["FieldCounts", "MetadataField", "ValueCount", "fields_of_sample", "metadata_fields"]
@@ -43,8 +44,8 @@ class ValueCount:
 
 
 @dataclass(frozen=True)
-class FieldCounts:
-    """How many documents have each value of a metadata field.
+class FieldCounts(Tabular):
+    """How many documents have each value of a metadata field; a table with a row for each value.
 
     ``documents`` is the number of counted documents, ``missing`` the number of those without a value, ``distinct`` the
     number of values, of which ``values`` has the most frequent ones, the most frequent first.
@@ -55,6 +56,12 @@ class FieldCounts:
     missing: int
     distinct: int
     values: tuple[ValueCount, ...]
+
+    columns = ("value", "documents")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the values."""
+        return (asdict(each) for each in self.values)
 
 
 def metadata_fields(documents: DocumentRepository) -> list[MetadataField]:
