@@ -12,6 +12,7 @@ from .collection.corpus.results import MapColors as MapColors
 from .collection.corpus.results import Topic as Topic
 from .collection.corpus.results import TopicExample as TopicExample
 from .collection.corpus.results import TopicMapPoint as TopicMapPoint
+from .collection.corpus.topic_counts import TopicCounts as TopicCounts
 from .collection.corpus.topic_list import TopicDocuments as TopicDocuments
 from .collection.corpus.topic_list import Topics as Topics
 from .collection.results import CollectionStatus as CollectionStatus

@@ -71,6 +71,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index topics faq --plot topics.html",
         "gem-index topics faq --documents --jsonl",
         "gem-index topics faq --save-as topic",
+        "gem-index topics faq --labels names.txt --by 'month(created)'",
     ),
     "label": (
         "gem-index label calls labelled.csv --field team --dry-run",

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from gem_index.collection.corpus.topic_counts import TopicCounts
+    from gem_index.collection.corpus.topic_list import Topics
+
 __all__ = ["CollectionTables"]
 
 _OWN = ("id", "text", "vector")
@@ -107,6 +110,31 @@ class CollectionTables(StoredDocuments):
         columns = column_names(self._checked(fields), result.columns)
         rows = rows_with_fields(result.rows(), columns, self.get)
         return write_table(path, (*result.columns, *columns.values()), rows)
+
+    def count_topics(self, topics: Topics, by: str) -> TopicCounts:
+        """Count the documents of each topic by the values of a metadata field, or by time.
+
+        Parameters
+        ----------
+        topics : Topics
+            Of this collection.
+        by : str
+            A field, or ``year(FIELD)``, ``month(FIELD)`` or ``day(FIELD)`` of a field of ISO dates. A list counts for each
+            of its values. Documents without a value are not counted.
+
+        Raises
+        ------
+        InputError
+            If no document has the field, or a value is not a date and a period is given.
+        """
+        from gem_index.collection.corpus.topic_counts import count_topics
+        from gem_index.collection.search.periods import field_of_period
+
+        field, period = field_of_period(by)
+        result = topics.by_document()
+        columns = column_names(self._checked([field]), result.columns)
+        rows = rows_with_fields(result.rows(), columns, self.get)
+        return count_topics(topics, rows, columns[field], period)
 
     def _checked(self, fields: Sequence[str] | None) -> Sequence[str]:
         """Return metadata fields that documents have; all of them for None."""

@@ -252,3 +252,22 @@ def test_topics_as_a_table_and_as_a_field(gem, tickets, tmp_path):
     table = tmp_path / "places.parquet"
     assert gem("map", "tickets", "-o", table).status == 0
     assert pq.read_table(table).column_names == ["id", "x", "y", "group", "name"]
+
+
+def test_topics_with_given_names_and_by_a_field(gem, tickets, tmp_path):
+    names = tmp_path / "names.txt"
+    names.write_text("passwords\ncars at the office\n\ngreen tea\n")
+    shown = gem("topics", "tickets", "-n", 3, "--labels", names).out
+    assert "name" in shown
+    assert "passwords" in shown
+    rows = gem("topics", "tickets", "-n", 3, "--labels", names, "--by", "kind", "--json").json
+    assert {row["value"]: row["name"] for row in rows if row["value"] != "\x1b"} == {
+        "p": "passwords",
+        "c": "cars at the office",
+        "t": "green tea",
+    }
+    assert {row["value"]: row["documents"] for row in rows}["p"] == 3
+    table = gem("topics", "tickets", "-n", 3, "--labels", names, "--by", "kind").out
+    assert "passwords" in table
+    both = gem("topics", "tickets", "--by", "kind", "--documents")
+    refused(both, "found --documents and --by; expected one of them")

@@ -110,6 +110,7 @@ class CorpusQuestions:
         self,
         n: int | None = None,
         *,
+        labels: Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> Topics:
@@ -121,6 +122,9 @@ class CorpusQuestions:
         ----------
         n : int, optional
             Number of topics; by default √(distinct texts / 8), at most 24.
+        labels : sequence of str, optional
+            Names to choose from: the ``name`` of each topic is the label whose vector is nearest to the center of the topic.
+            By default it is the topic's first words.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are read.
         progress : bool or callable, optional
@@ -134,7 +138,7 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If n is below 1, or larger than the number of distinct texts with words.
+            If n is below 1, or larger than the number of distinct texts with words; or if a label has no word.
         FilterError
             If the filter is not of the documented form.
         MissingExtraError
@@ -143,7 +147,7 @@ class CorpusQuestions:
         from gem_index.collection.corpus.topics import topics_of
 
         with reporting(progress, "read") as show:
-            return topics_of(self.access, n, where, show)
+            return topics_of(self.access, n, labels, where, show)
 
     def label(
         self,

@@ -9,7 +9,7 @@ from gem_index.collection.state.metadata_fields import FieldCounts, ValueCount
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["field_of_period", "in_periods"]
+__all__ = ["field_of_period", "in_periods", "part_of_date"]
 
 _PERIOD = re.compile(r"(year|month|day)\((.+)\)")
 _LENGTHS = {"year": 4, "month": 7, "day": 10}  # of ISO dates
@@ -22,6 +22,21 @@ def field_of_period(name: str) -> tuple[str, str | None]:
     return (name, None) if found is None else (found[2], found[1])
 
 
+def part_of_date(field: str, value: object, period: str) -> str:
+    """Return the year, month or day of a value of a field.
+
+    Raises
+    ------
+    InputError
+        If the value is not an ISO date or time.
+    """
+    if not isinstance(value, str) or not _DATE.match(value):
+        raise InputError(
+            f"the field {quoted(field)} has the value {quoted(value)}; expected ISO dates, such as 2024-03-05"
+        )
+    return value[: _LENGTHS[period]]
+
+
 def in_periods(counts: FieldCounts, period: str, limit: int | None) -> FieldCounts:
     """Return counts by periods instead of dates, in the order of time; with a limit, the last ones.
 
@@ -32,12 +47,7 @@ def in_periods(counts: FieldCounts, period: str, limit: int | None) -> FieldCoun
     """
     sizes: Counter[str] = Counter()
     for each in counts.values:
-        if not isinstance(each.value, str) or not _DATE.match(each.value):
-            raise InputError(
-                f"the field {quoted(counts.field)} has the value {quoted(each.value)}; expected ISO dates, such as "
-                "2024-03-05"
-            )
-        sizes[each.value[: _LENGTHS[period]]] += each.documents
+        sizes[part_of_date(counts.field, each.value, period)] += each.documents
     values = [ValueCount(name, size) for name, size in sorted(sizes.items())]
     return FieldCounts(
         field=f"{period}({counts.field})",
