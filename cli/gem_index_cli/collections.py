@@ -124,7 +124,8 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Compare all stored files with their hashes and counts; exit 1 if a problem remains."""
-    problems = home_of(context).verify(collection, fix)
+    with progress_bar("verify") as progress:
+        problems = home_of(context).verify(collection, fix, progress)
     wrong = any(not problem.fixed for problem in problems)
     if as_json:
         from dataclasses import asdict

@@ -449,13 +449,15 @@ class Collection(CollectionTables, CorpusQuestions):
 
     # ------------------------------------------------------------ verification
 
-    def verify(self, fix: bool = False) -> list[Problem]:
+    def verify(self, fix: bool = False, progress: ProgressOption = None) -> list[Problem]:
         """Compare files and documents with their recorded hashes, and the ids of the index with those of the documents.
 
         Parameters
         ----------
         fix : bool
             Rebuild a damaged index from the texts.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
 
         Returns
         -------
@@ -464,7 +466,8 @@ class Collection(CollectionTables, CorpusQuestions):
         """
         from gem_index.collection.write.verification import problems_of
 
-        return problems_of(self.access, fix)
+        with reporting(progress, "verify") as show:
+            return problems_of(self.access, fix, show)
 
 
 def _reopen(workspace: Workspace, name: str) -> Collection:

@@ -150,9 +150,12 @@ class DocumentRepository:
         rows = self._connection.execute(query.where(self._mine, documents.c.seq > seq))
         yield from ((at, text) for at, text in rows)
 
-    def damaged(self) -> Iterator[str]:
-        """Iterate over the ids of documents whose text or metadata does not match its hash."""
-        seq = 0
+    def damaged(self, compared: Callable[[int], None] | None = None) -> Iterator[str]:
+        """Iterate over the ids of documents whose text or metadata does not match its hash.
+
+        ``compared`` is called with the number of documents that have been compared.
+        """
+        seq = done = 0
         query = select(*_STORED, documents.c.content_hash).order_by(documents.c.seq).limit(_BATCH)
         while rows := self._connection.execute(
             query.where(self._mine, documents.c.seq > seq)
@@ -161,6 +164,9 @@ class DocumentRepository:
                 if content_hash(row.text, row.metadata, row.weights) != row.content_hash:
                     yield row.document_id
             seq = rows[-1].seq
+            done += len(rows)
+            if compared is not None:
+                compared(done)
 
     # ----------------------------------------------------------------- reading
 

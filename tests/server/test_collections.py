@@ -392,6 +392,24 @@ class TestCare:
         assert kind == "event: error"
         assert json.loads(data.removeprefix("data: "))["message"] == str(raised.value)
 
+    def test_calibrate(self, client, faq, home):
+        texts = [
+            {"id": f"c{i}", "text": f"question {i} about the visa {i} of week {i}"}
+            for i in range(20)
+        ]
+        client.put(f"{faq}/documents", json={"documents": texts})
+        found = client.post(f"{faq}/calibrate", json={}).json()
+        assert found == asdict(home.collection("faq").calibration)
+        assert found["known_answers"] is False
+        assert client.get(faq).json()["calibration"] == "valid"
+        queries = [{"query": each["text"], "expected": [each["id"]]} for each in texts]
+        known = client.post(f"{faq}/calibrate", json={"queries": queries}).json()
+        assert (known["known_answers"], known["queries"]) == (True, 20)
+        wrong = [{"query": "visa", "expected": ["gone"]}]
+        answer = client.post(f"{faq}/calibrate", json={"queries": wrong * 10})
+        assert answer.status_code == 400
+        assert client.get(faq).json()["calibration"] == "valid"
+
     def test_drift_and_duplicates(self, client, faq, home):
         drift = client.get(f"{faq}/drift").json()
         assert drift["documents"] == 4
