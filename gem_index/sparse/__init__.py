@@ -12,7 +12,7 @@ c / (c + 1.2 (0.25 + 0.75 L / M)); M is the mean number of terms of a text. A te
 are added.
 """
 
-from gem_index.sparse.encoder import Analyzer, SparseEncoder, SparseVector, WordStatistics
+from gem_index.sparse.encoder import Analyzer, SparseEncoder, SparseVector
 from gem_index.sparse.word_features import WordFeatures
 
-__all__ = ["Analyzer", "SparseEncoder", "SparseVector", "WordFeatures", "WordStatistics"]
+__all__ = ["Analyzer", "SparseEncoder", "SparseVector", "WordFeatures"]
