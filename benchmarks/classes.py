@@ -1,6 +1,6 @@
 """Compare meaning, words, and both together as the features of a classifier.
 
-``python -m benchmarks.classes [--texts 4000] CORPUS ...`` reads labelled corpora:
+``python -m benchmarks.classes [--texts 4000] CORPUS ...`` reads labeled corpora:
 
 - files joined by commas, the texts of one label in each, one per line (``custrev.pos,custrev.neg``);
 - a file whose lines are a label, a blank and a text (TREC's ``train_5500.label``);
@@ -37,7 +37,7 @@ _PARTS = 5
 _LEAST = 10  # questions of a category
 
 
-def read_labelled(name: str) -> list[tuple[str, str]]:
+def read_labeled(name: str) -> list[tuple[str, str]]:
     """Return the texts of a corpus with their labels."""
     path = Path(name.split(",")[0])
     if "," in name:
@@ -71,7 +71,7 @@ def right(features: csr_matrix, labels: np.ndarray, unseen: csr_matrix, truth: n
 
 
 def measure(name: str, most: int) -> dict[str, float | int | str]:
-    pairs = read_labelled(name)
+    pairs = read_labeled(name)
     order = np.random.default_rng(0).permutation(len(pairs))[:most]
     texts = np.array([pairs[i][0] for i in order], dtype=object)
     labels = np.array([pairs[i][1] for i in order])

@@ -17,12 +17,12 @@ from sklearn.decomposition import NMF
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_mutual_info_score
 
-from benchmarks.classes import read_labelled
+from benchmarks.classes import read_labeled
 from gem_index import Document, Home
 
 
 def measure(name: str) -> dict[str, float | int | str]:
-    labels = dict(read_labelled(name))
+    labels = dict(read_labeled(name))
     texts = list(labels)
     count = len(set(labels.values()))
     with tempfile.TemporaryDirectory() as folder:

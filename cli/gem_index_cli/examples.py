@@ -74,8 +74,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index topics faq --labels names.txt --by 'month(created)'",
     ),
     "label": (
-        "gem-index label calls labelled.csv --field team --dry-run",
-        "gem-index label calls labelled.csv --field team",
+        "gem-index label calls labeled.csv --field team --dry-run",
+        "gem-index label calls labeled.csv --field team",
     ),
     "map": (
         "gem-index map faq -o map.html",

@@ -29,7 +29,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "calibrating": ("calibrate",),
     "documents": ("show", "list", "count", "delete", "similar", "neighbours"),
     "corpus": ("duplicates", "topics", "map"),
-    "labelling": ("label",),
+    "labeling": ("label",),
     "vectors": ("vectors",),
     "models": ("fit", "encode", "explain", "similarity", "rerank", "models"),
     "targets": ("push", "pull", "embed", "targets"),

@@ -1,4 +1,4 @@
-"""Labelled examples: documents by id, or texts, each with the label that a person gave it."""
+"""Labeled examples: documents by id, or texts, each with the label that a person gave it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Example:
 
 
 def read_examples(source: Any, field: str) -> list[Example]:
-    """Return the labelled examples of a source; records without a label are left out.
+    """Return the labeled examples of a source; records without a label are left out.
 
     Parameters
     ----------

@@ -225,7 +225,7 @@ def test_label(gem, tmp_path):
     assert gem("count", "tickets", "--where", '{"team": {"$in": ["money"]}}').status == 2
     told = gem("label", "tickets", examples, "--field", "team", "--json").json
     assert (told["accuracy"], told["baseline"], told["parts"]) == (0.875, 0.5, 5)
-    assert (told["labelled"], told["unlabelled"], told["changed"]) == (32, 0, 32)
+    assert (told["labeled"], told["unlabeled"], told["changed"]) == (32, 0, 32)
     assert [each["documents"] for each in told["labels"]] == [16, 16]
     assert gem("count", "tickets", "--where", '{"team": "money"}').out == "16\n"
     refused(gem("label", "tickets", examples, "--field", "team"), "replace them with --replace")

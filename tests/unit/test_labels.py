@@ -46,7 +46,7 @@ def test_all_documents_get_the_label_of_their_kind(faq):
     assert {each.id: each.metadata for each in faq.documents()} == {
         name: {"team": label} for name, label in TRUTH.items()
     }
-    assert (found.changed, found.unlabelled, found.parts) == (len(TEXTS), 0, 5)
+    assert (found.changed, found.unlabeled, found.parts) == (len(TEXTS), 0, 5)
 
 
 def test_the_measures_are_those_of_scikit_learn(faq):
@@ -125,7 +125,7 @@ def test_a_filter_and_a_probability_leave_documents_out(faq):
     assert faq.count({"team": "bank"}) == 0
     sure = faq.label(EXAMPLES, min_probability=1.0, dry_run=True)
     assert all(each.example for each in sure)
-    assert sure.unlabelled == len(TEXTS) - len(EXAMPLES)
+    assert sure.unlabeled == len(TEXTS) - len(EXAMPLES)
 
 
 def test_documents_without_words_get_no_label(faq):
@@ -133,7 +133,7 @@ def test_documents_without_words_get_no_label(faq):
     found = faq.label(EXAMPLES, dry_run=True)
     assert "empty" not in {each.id for each in found}
     assert next(each for each in found if each.id == "long").label in ("bank", "visa")
-    assert found.unlabelled == 1
+    assert found.unlabeled == 1
 
 
 def test_an_existing_field_is_replaced_only_if_asked_for(faq):

@@ -66,12 +66,12 @@ class Labels(list[DocumentLabel], Tabular):
         Of the accuracy, 95 % (Wilson, 1927).
     parts : int
         Into how many parts the examples were divided for this.
-    unlabelled : int
+    unlabeled : int
         How many documents have no label, because they have no words or the probability is too low.
 
     Attributes
     ----------
-    qualities, accuracy, interval, parts, unlabelled
+    qualities, accuracy, interval, parts, unlabeled
         As above.
     changed : int
         How many documents have another value of the field now.
@@ -84,14 +84,14 @@ class Labels(list[DocumentLabel], Tabular):
         accuracy: float,
         interval: tuple[float, float],
         parts: int,
-        unlabelled: int,
+        unlabeled: int,
     ) -> None:
         super().__init__(labels)
         self.qualities = tuple(qualities)
         self.accuracy = accuracy
         self.interval = interval
         self.parts = parts
-        self.unlabelled = unlabelled
+        self.unlabeled = unlabeled
         self.changed = 0
 
     columns = ("id", "label", "probability", "example")

@@ -160,10 +160,10 @@ class CorpusQuestions:
         replace: bool = False,
         progress: ProgressOption = None,
     ) -> Labels:
-        """Learn labels from some labelled documents or texts, give them to all documents, and write them as a field.
+        """Learn labels from some labeled documents or texts, give them to all documents, and write them as a field.
 
         The classifier is logistic regression on the vectors and the words of the texts. How often it is right is measured by
-        cross-validation: the examples are divided into at most five parts, and each part is labelled by what the others
+        cross-validation: the examples are divided into at most five parts, and each part is labeled by what the others
         teach.
 
         Parameters
@@ -200,7 +200,7 @@ class CorpusQuestions:
         MissingExtraError
             If scikit-learn is not installed.
         """
-        from gem_index.collection.corpus.labelling import label_documents
+        from gem_index.collection.corpus.labeling import label_documents
         from gem_index.readers.examples import read_examples
 
         known = read_examples(examples, field)

@@ -32,7 +32,7 @@ _RESTARTS = 3
 _EXAMPLES = 3
 _BLOCK = 4096
 
-Labelled: TypeAlias = tuple[Sequence[str], F32]
+Labeled: TypeAlias = tuple[Sequence[str], F32]
 """Labels (n), and their vectors (n, d)."""
 
 
@@ -51,7 +51,7 @@ def topics_of(
     return topics_in(access, read_corpus(access, where, show), n, show, named)
 
 
-def _named_by(access: CollectionAccess, labels: Sequence[str]) -> Labelled | None:
+def _named_by(access: CollectionAccess, labels: Sequence[str]) -> Labeled | None:
     """Return labels with their vectors, None without labels; InputError if a label has no word."""
     if not labels:
         return None
@@ -70,7 +70,7 @@ def topics_in(
     corpus: Corpus,
     n: int | None,
     show: Progress | None,
-    labels: Labelled | None = None,
+    labels: Labeled | None = None,
 ) -> Topics:
     """Return the topics of the documents of a corpus."""
     known = rows_with_words(corpus.vectors)

@@ -52,7 +52,7 @@ def label(
     show: Shown = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn labels from some labelled documents, and write a label into the metadata of every document."""
+    """Learn labels from some labeled documents, and write a label into the metadata of every document."""
     check_table(output, show)
     found = home_of(context).collection(collection)
     with progress_bar("learn") as progress:
@@ -89,8 +89,8 @@ def label(
                     }
                     for each in labels.qualities
                 ],
-                "labelled": len(labels),
-                "unlabelled": labels.unlabelled,
+                "labeled": len(labels),
+                "unlabeled": labels.unlabeled,
                 "changed": labels.changed,
                 "dry_run": dry_run,
                 **written,
@@ -104,8 +104,8 @@ def label(
         say(f"{labels.changed} documents changed: {len(labels)} have the field {field} now.")
     if written:
         say(f"{len(labels)} rows in {output}.")
-    if labels.unlabelled:
-        say(f"{labels.unlabelled} documents get no label.")
+    if labels.unlabeled:
+        say(f"{labels.unlabeled} documents get no label.")
 
 
 def _print_quality(labels: Labels, sizes: Counter[str]) -> None:

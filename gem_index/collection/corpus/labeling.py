@@ -188,7 +188,7 @@ def _labels(
 
 
 def _measured(
-    labels: Sequence[DocumentLabel], names: Names, predicted: Names, parts: int, unlabelled: int
+    labels: Sequence[DocumentLabel], names: Names, predicted: Names, parts: int, unlabeled: int
 ) -> Labels:
     from scipy.stats import binomtest
 
@@ -204,4 +204,4 @@ def _measured(
     right = int((names == predicted).sum())
     low, high = binomtest(right, len(names)).proportion_ci(method="wilson")
     interval = (float(low), float(high))
-    return Labels(labels, qualities, right / len(names), interval, parts, unlabelled)
+    return Labels(labels, qualities, right / len(names), interval, parts, unlabeled)
