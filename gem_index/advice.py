@@ -46,6 +46,7 @@ class Action(Enum):
     READ_AS_JSON_LINES = "if each line is a JSON object, read it with format='jsonl'"
     READ_AS_TSV = "if it is separated by tabs and quotes nothing, read it with format='tsv'"
     REFIT = "call home.collection({collection!r}).refit()"
+    REPLACE_FIELD = "replace them with replace=True"
     SKIP_RECORDS = "skip such records with on_problem"
     REGISTER_VECTORS = "register a file with home.vectors.add(name, path), or name an existing file"
 

@@ -1,4 +1,7 @@
 from .collection.corpus.drift import Drift as Drift
+from .collection.corpus.labels import DocumentLabel as DocumentLabel
+from .collection.corpus.labels import LabelQuality as LabelQuality
+from .collection.corpus.labels import Labels as Labels
 from .collection.corpus.novelty import NovelDocument as NovelDocument
 from .collection.corpus.novelty import Novelty as Novelty
 from .collection.corpus.novelty import Share as Share
@@ -9,6 +12,8 @@ from .collection.corpus.results import MapColors as MapColors
 from .collection.corpus.results import Topic as Topic
 from .collection.corpus.results import TopicExample as TopicExample
 from .collection.corpus.results import TopicMapPoint as TopicMapPoint
+from .collection.corpus.topic_counts import TopicCounts as TopicCounts
+from .collection.corpus.topic_list import TopicDocuments as TopicDocuments
 from .collection.corpus.topic_list import Topics as Topics
 from .collection.results import CollectionStatus as CollectionStatus
 from .collection.results import DeleteReport as DeleteReport
@@ -23,7 +28,9 @@ from .collection.results import SearchResults as SearchResults
 from .collection.results import UpsertReport as UpsertReport
 from .collection.state.calibration import Calibration as Calibration
 from .collection.state.calibration import ModeCalibration as ModeCalibration
+from .collection.state.metadata_fields import FieldCounts as FieldCounts
 from .collection.state.metadata_fields import MetadataField as MetadataField
+from .collection.state.metadata_fields import ValueCount as ValueCount
 from .gem.combined import CombinedExplanation as CombinedExplanation
 from .gem.combined import WeighedExplanation as WeighedExplanation
 from .gem.explanation import Explanation as Explanation

@@ -47,6 +47,7 @@ COMMANDS = {
     Action.READ_AS_TSV: (
         "if it is separated by tabs and quotes nothing, read it with --format tsv"
     ),
+    Action.REPLACE_FIELD: "replace them with --replace",
     Action.SKIP_RECORDS: "skip such records with --on-error skip",
     Action.REBUILD_INDEX: "run: gem-index verify --fix",
     Action.REFIT: "run: gem-index refit {collection}",

@@ -18,7 +18,8 @@ from gem_index_cli.output import (
     say,
     tell_void_calibration,
 )
-from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.output_files import check_table, write_result
+from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName, Output, Shown
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Compare all stored files with their hashes and counts; exit 1 if a problem remains."""
-    problems = home_of(context).verify(collection, fix)
+    with progress_bar("verify") as progress:
+        problems = home_of(context).verify(collection, fix, progress)
     wrong = any(not problem.fixed for problem in problems)
     if as_json:
         from dataclasses import asdict
@@ -227,10 +229,24 @@ def backup(
         say(f"The home is in {folder}: use it with --home, or copy it back.")
 
 
-def drift(context: typer.Context, collection: CollectionName, as_json: AsJson = False) -> None:
-    """Measure how much a refit would change a collection, and whether its new documents are about new subjects."""
+def drift(
+    context: typer.Context,
+    collection: CollectionName,
+    output: Output = None,
+    show: Shown = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how much a refit would change a collection, and whether its new documents are about new subjects.
+
+    The rows of --output are the documents about new subjects.
+    """
+    check_table(output, show)
+    opened = home_of(context).collection(collection)
     with progress_bar("fit") as progress:
-        found = home_of(context).collection(collection).drift(progress=progress)
+        found = opened.drift(progress=progress)
+    if output is not None:
+        write_result(opened, found, output, show, as_json)
+        return
     if as_json:
         print_json(found)
         return
@@ -300,7 +316,7 @@ def _print_novelty(novelty: Novelty) -> None:
         ],
     )
     if len(novelty.documents) > _LISTED:
-        say(f"{len(novelty.documents) - _LISTED} more: --json")
+        say(f"{len(novelty.documents) - _LISTED} more: --json, or --output")
 
 
 def register(app: typer.Typer) -> None:

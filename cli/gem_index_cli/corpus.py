@@ -8,21 +8,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gem_index.errors import InputError
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
-from gem_index_cli.output_files import check_target
-from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.output_files import check_table, check_target, write_result
+from gem_index_cli.parameters import (
+    AsJson,
+    AsJsonLines,
+    CollectionName,
+    Output,
+    Replace,
+    SaveAs,
+    Shown,
+)
 from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from gem_index.results import DuplicateGroup, Topics
+    from gem_index.results import DuplicateGroup, TopicCounts, Topics
 
 __all__ = ["register"]
 
 _LISTED = 20
 _BEGINNING = 120  # characters of a text in a list
 _NAMED = 5  # of the ids of a group
+_LARGEST = 5  # topics that are columns of a table
 
 
 def duplicates(
@@ -63,18 +73,32 @@ def duplicates(
         ),
     ] = "single",
     where: Where = None,
+    save_as: SaveAs = None,
+    replace: Replace = False,
+    output: Output = None,
+    show: Shown = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Find groups of near-duplicates, by their wording and their meaning; every pair of documents is compared."""
+    check_table(output, show)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     with progress_bar("read") as progress:
+        if save_as is not None:
+            found.check_field_is_free(save_as, where=accepted, replace=replace)
         given = {"threshold": threshold, "views": view, "overlap": overlap}
         options: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
         groups = found.duplicates(
             **options, contrasts=contrasts, link=link, where=accepted, progress=progress
         )
+        if save_as is not None:
+            found.set_field(
+                save_as, groups.field_values(), where=accepted, replace=replace, progress=progress
+            )
+    if output is not None:
+        write_result(found, groups, output, show, as_json)
+        return
     if as_json or as_json_lines:
         rows = [{"score": each.score, **asdict(each), "text": str(each.text)} for each in groups]
         print_json_lines(rows) if as_json_lines else print_json(rows)
@@ -129,22 +153,60 @@ def topics(
             show_default=False,
         ),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of names, one per line: each topic gets the name that is nearest to it.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Count the documents of each topic by a field of the metadata; of dates also by year(FIELD), month(FIELD), "
+            "day(FIELD).",
+            show_default=False,
+        ),
+    ] = None,
     documents: Annotated[
         bool, typer.Option("--documents", help="Show the topic of each document.")
     ] = False,
     where: Where = None,
+    save_as: SaveAs = None,
+    replace: Replace = False,
+    output: Output = None,
+    show: Shown = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Show the topics of a collection, each with its words and typical documents."""
+    check_table(output, show)
     if plot is not None:
         check_target(plot, "topics.html", ".html", ".png", ".svg", ".pdf")
+    if documents and by is not None:
+        raise InputError("found --documents and --by; expected one of them")
+    names = [] if labels is None else _lines_of(labels)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     with progress_bar("read") as progress:
-        topics = found.topics(n, where=accepted, progress=progress)
+        if save_as is not None:
+            found.check_field_is_free(save_as, where=accepted, replace=replace)
+        topics = found.topics(n, labels=names, where=accepted, progress=progress)
+        if save_as is not None:
+            found.set_field(
+                save_as, topics.field_values(), where=accepted, replace=replace, progress=progress
+            )
     if plot is not None:
         topics.plot(plot)
+    counts = None if by is None else found.count_topics(topics, by)
+    if output is not None:
+        result = counts or (topics.by_document() if documents else topics)
+        write_result(found, result, output, show, as_json)
+        return
+    if counts is not None:
+        _print_topic_counts(topics, counts, as_json, as_json_lines)
+        return
     if as_json or as_json_lines:
         rows = _assigned(topics) if documents else [asdict(each) for each in topics]
         print_json_lines(rows) if as_json_lines else print_json(rows)
@@ -165,11 +227,11 @@ def topics(
             say(f"{len(each_one) - _LISTED} more: --json or --jsonl")
     else:
         print_table(
-            (">documents", "words", "typical"),
+            (">documents", "name" if names else "words", "typical"),
             [
                 (
                     each.documents,
-                    ", ".join(each.words),
+                    each.name if names else ", ".join(each.words),
                     " ".join(each.examples[0].text[:_BEGINNING].split()) if each.examples else "",
                 )
                 for each in topics
@@ -177,6 +239,34 @@ def topics(
         )
     if plot is not None:
         say(f"Map: {plot}")
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Return the lines of a file that are not empty."""
+    from gem_index.readers import DocumentReader
+
+    return list(filter(None, DocumentReader([str(path)], format="txt").texts()))
+
+
+def _print_topic_counts(
+    topics: Topics, counts: TopicCounts, as_json: bool, as_json_lines: bool
+) -> None:
+    """Print a line for each value with the numbers of the largest topics."""
+    if as_json or as_json_lines:
+        rows = list(counts.rows())
+        print_json_lines(rows) if as_json_lines else print_json(rows)
+        return
+    shown = topics[:_LARGEST]
+    values = list(counts.counts.items())
+    print_table(
+        ("value", *(f">{topic.name}" for topic in shown)),
+        [
+            (value, *(sizes[place] for place in range(len(shown))))
+            for value, sizes in values[-_LISTED:]
+        ],
+    )
+    if len(values) > _LISTED or len(topics) > _LARGEST:
+        say(f"Values: {len(values)}, topics: {len(topics)}. All of them: --json or --output")
 
 
 def _assigned(topics: Topics) -> list[dict[str, Any]]:
@@ -195,7 +285,7 @@ def draw_map(
         typer.Option(
             "-o",
             "--output",
-            help="A page (.html), a picture (.png, .svg, .pdf), or a table (.csv) of the places.",
+            help="A page (.html), a picture (.png, .svg, .pdf), or a table of the places (.csv, .jsonl, .parquet).",
         ),
     ],
     color: Annotated[
@@ -212,7 +302,7 @@ def draw_map(
     as_json: AsJson = False,
 ) -> None:
     """Draw a map of a collection, with similar documents near each other."""
-    check_target(output, "map.html", ".html", ".png", ".svg", ".pdf", ".csv")
+    check_target(output, "map.html", ".html", ".png", ".svg", ".pdf", ".csv", ".jsonl", ".parquet")
     found = home_of(context).collection(collection)
     with progress_bar("read") as progress:
         made = found.draw_map(output, color=color, again=again, progress=progress)

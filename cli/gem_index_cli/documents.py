@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gem_index.checks import check_whole_number
-from gem_index.errors import FilterError, InputError
+from gem_index.errors import ConfigError, FilterError, InputError
 from gem_index_cli.context import home_of
 from gem_index_cli.output import (
     print_document,
@@ -20,10 +21,13 @@ from gem_index_cli.output import (
     say,
     visible,
 )
-from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName
+from gem_index_cli.output_files import check_table, tell_rows, write_result
+from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName, Output, names_of
+from gem_index_cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from gem_index import Document
+    from gem_index.results import FieldCounts
 
 __all__ = ["Where", "parsed_filter", "register"]
 
@@ -74,6 +78,24 @@ def list_documents(
             show_default=False,
         ),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write the documents to a .csv, .jsonl or .parquet file instead, with metadata as columns.",
+            show_default=False,
+        ),
+    ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(
+            "--show",
+            metavar="FIELDS",
+            help="Fields of the metadata to write to --output, joined by commas. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
@@ -81,8 +103,17 @@ def list_documents(
     if limit is not None:
         check_whole_number(limit, "--limit", 1)
     limit = None if limit is None else min(limit, sys.maxsize)
+    check_table(output, show)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
+    if output is not None:
+        fields = None if show is None else names_of(show)
+        with progress_bar("write") as progress:
+            number = found.write_documents(
+                output, accepted, fields=fields, limit=limit, progress=progress
+            )
+        tell_rows(found.name, number, output, as_json)
+        return
     if as_json or as_json_lines:
         rows = (_fields(document) for document in islice(found.documents(accepted), limit))
         if as_json_lines:
@@ -107,15 +138,53 @@ def list_documents(
 
 
 def count(
-    context: typer.Context, collection: CollectionName, where: Where = None, as_json: AsJson = False
+    context: typer.Context,
+    collection: CollectionName,
+    where: Where = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Count by the values of a field of the metadata; of dates also by year(FIELD), month(FIELD), day(FIELD).",
+            show_default=False,
+        ),
+    ] = None,
+    output: Output = None,
+    as_json: AsJson = False,
+    as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Count documents, all or those that a filter accepts."""
+    """Count documents, all or those that a filter accepts, also by the values of a field."""
+    check_table(output, None)
     found = home_of(context).collection(collection)
+    if by is not None:
+        counts = found.count_by(by, parsed_filter(where))
+        if output is not None:
+            write_result(found, counts, output, None, as_json)
+        else:
+            _print_counts(counts, as_json, as_json_lines)
+        return
+    if output is not None or as_json_lines:
+        given = "--jsonl" if output is None else "--output"
+        raise ConfigError(f"found {given} without --by; expected both, or --json")
     number = found.count(parsed_filter(where))
     if as_json:
         print_json({"collection": found.name, "documents": number})
     else:
         say(str(number))
+
+
+def _print_counts(counts: FieldCounts, as_json: bool, as_json_lines: bool) -> None:
+    if as_json:
+        print_json(counts)
+    elif as_json_lines:
+        print_json_lines(counts.values)
+    else:
+        shown = counts.values[:_LISTED]
+        print_table((counts.field, ">documents"), [(each.value, each.documents) for each in shown])
+        if len(counts.values) > _LISTED:
+            say(f"{len(counts.values) - _LISTED} more: --json or --jsonl")
+        if counts.missing:
+            say(f"{counts.missing} of {counts.documents} documents have no value.")
 
 
 def delete(

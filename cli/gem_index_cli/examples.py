@@ -50,10 +50,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "list": (
         "gem-index list faq --limit 5",
         'gem-index list faq --where \'{"tags": "law"}\' --jsonl',
+        "gem-index list faq -o faq.csv --show year,topic",
     ),
     "count": (
         "gem-index count faq",
         'gem-index count faq --where \'{"topic": {"$exists": false}}\'',
+        "gem-index count faq --by topic",
+        "gem-index count faq --by 'month(created)' -o months.csv",
     ),
     "similar": ("gem-index similar faq visa -k 5",),
     "duplicates": (
@@ -61,11 +64,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index duplicates faq --threshold 0.9 --jsonl",
         "gem-index duplicates faq --view wording --overlap 0.8",
         "gem-index duplicates faq --contrasts",
+        "gem-index duplicates faq -o groups.csv --show year",
     ),
     "topics": (
         "gem-index topics faq -n 3",
         "gem-index topics faq --plot topics.html",
         "gem-index topics faq --documents --jsonl",
+        "gem-index topics faq --save-as topic",
+        "gem-index topics faq --labels names.txt --by 'month(created)'",
+    ),
+    "label": (
+        "gem-index label calls labeled.csv --field team --dry-run",
+        "gem-index label calls labeled.csv --field team",
     ),
     "map": (
         "gem-index map faq -o map.html",

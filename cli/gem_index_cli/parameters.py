@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["AsJson", "AsJsonLines", "CollectionName", "Inputs"]
+__all__ = [
+    "AsJson",
+    "AsJsonLines",
+    "CollectionName",
+    "Inputs",
+    "Output",
+    "Replace",
+    "SaveAs",
+    "Shown",
+    "names_of",
+]
 
 
 CollectionName = Annotated[
@@ -24,3 +35,38 @@ Inputs = Annotated[
         ".gz; - is standard input.",
     ),
 ]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Replace the values of the field, if documents have it."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="Write the rows to a .csv, .jsonl or .parquet file instead.",
+        show_default=False,
+    ),
+]
+Shown = Annotated[
+    str | None,
+    typer.Option(
+        "--show",
+        metavar="FIELDS",
+        help="Fields of the metadata to write beside the rows of --output, joined by commas.",
+        show_default=False,
+    ),
+]
+SaveAs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FIELD",
+        help="Also write the result into this field of the metadata, for filters.",
+        show_default=False,
+    ),
+]
+
+
+def names_of(joined: str | None) -> list[str]:
+    """Return names that are joined by commas."""
+    return [name.strip() for name in joined.split(",")] if joined else []

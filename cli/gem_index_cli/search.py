@@ -24,7 +24,7 @@ from gem_index_cli.output import (
     print_results,
     say,
 )
-from gem_index_cli.output_files import check_target
+from gem_index_cli.output_files import check_target, tell_rows
 from gem_index_cli.parameters import AsJson, AsJsonLines
 from gem_index_cli.progress import progress_bar
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _AT_ONCE = 512  # queries
+_RESULT = ("query_id", "query", "place", "id", "score", "text")  # columns of a table of results
 
 _ORDER = "Order, pages and pieces"  # panels of the help
 _SCORES = "How scores are computed"
@@ -193,7 +194,8 @@ def search(
         typer.Option(
             "-o",
             "--output",
-            help="Write the results of --queries to a .jsonl file.",
+            help="Write the results of --queries to a .jsonl file with a line for each query, or to a .csv or .parquet file "
+            "with a row for each result and the fields of --show.",
             show_default=False,
             rich_help_panel=_MANY,
         ),
@@ -329,7 +331,10 @@ def _search_file(
     from gem_index.readers.questions import read_questions
 
     if output is not None:
-        check_target(output, "results.jsonl", ".jsonl")
+        check_target(output, "results.jsonl", ".jsonl", ".csv", ".parquet")
+        if output.suffix != ".jsonl":
+            _write_results(collection, source, output, wanted, printed, as_json)
+            return
     count = 0
     with ExitStack() as stack:
         file = None if output is None else stack.enter_context(publish_file(output))
@@ -358,6 +363,44 @@ def _search_file(
         print_json({"collection": collection.name, "queries": count, "output": str(output)})
     else:
         say(f"The results of {count} queries are in {output}.")
+
+
+def _write_results(
+    collection: Searched,
+    source: str,
+    output: Path,
+    wanted: dict[str, Any],
+    printed: Printed,
+    as_json: bool,
+) -> None:
+    """Search for each query of a file, and write a table with a row for each result."""
+    from gem_index.files.tables import write_table
+    from gem_index.readers.questions import read_questions
+
+    def rows() -> Iterator[dict[str, Any]]:
+        with progress_bar("search") as progress:
+            answers = _answers(collection, read_questions(source), wanted)
+            for number, (asked, results) in enumerate(answers, 1):
+                for place, hit in enumerate(results, printed.first):
+                    own = (
+                        next(iter(asked.id.values()), None),
+                        asked.query,
+                        place,
+                        hit.id,
+                        hit.score,
+                        str(hit.text),
+                    )
+                    fields = {
+                        column: hit.metadata[name]
+                        for name, column in columns.items()
+                        if name in hit.metadata
+                    }
+                    yield {**dict(zip(_RESULT, own, strict=True)), **fields}
+                progress("search", number, 0)
+
+    columns = {name: f"metadata.{name}" if name in _RESULT else name for name in printed.fields}
+    count = write_table(output, (*_RESULT, *columns.values()), rows())
+    tell_rows(collection.name, count, output, as_json)
 
 
 def _answers(

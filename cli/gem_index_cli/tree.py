@@ -29,6 +29,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "calibrating": ("calibrate",),
     "documents": ("show", "list", "count", "delete", "similar", "neighbours"),
     "corpus": ("duplicates", "topics", "map"),
+    "labeling": ("label",),
     "vectors": ("vectors",),
     "models": ("fit", "encode", "explain", "similarity", "rerank", "models"),
     "targets": ("push", "pull", "embed", "targets"),
@@ -44,7 +45,7 @@ PANELS: dict[str, tuple[str, ...]] = {
     "Start": ("demo", "inspect", "build", "add"),
     "Search": (
         *("search", "similar", "rerank", "explain", "similarity"),
-        *("calibrate", "duplicates", "topics", "map"),
+        *("calibrate", "duplicates", "topics", "label", "map"),
     ),
     "Collections": (
         *("status", "describe", "list", "show", "count", "delete", "watch", "refit", "drift"),

@@ -167,6 +167,64 @@ class Collection(CollectionTables, CorpusQuestions):
 
         return delete(self.access, ids, where)
 
+    def set_field(
+        self,
+        field: str,
+        values: Mapping[str, Any],
+        *,
+        where: Mapping[str, Any] | None = None,
+        replace: bool = False,
+        progress: ProgressOption = None,
+    ) -> int:
+        """Write a field of the metadata, such as the topic of each document, in one transaction.
+
+        Afterwards filters find the documents by it. The texts and the fit stay as they are, a map is removed. If a document
+        is stored again later, for example by ``build`` with the same file, its metadata are those of the new document.
+
+        Parameters
+        ----------
+        field : str
+            A name without ``.``, ``"``, ``[``, ``]`` and ``$``.
+        values : mapping of str to JSON value
+            The value for the id of each document; ids that the collection does not have are ignored. A document without a
+            value, or with None, does not have the field afterwards.
+        where : mapping, optional
+            A filter as for :meth:`search`: other documents without a value keep what they have.
+        replace : bool
+            Whether documents may have the field already.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Returns
+        -------
+        int
+            How many documents changed.
+
+        Raises
+        ------
+        InputError
+            If the name cannot be used in filters, a value is not JSON, or a document has the field and ``replace`` is not
+            set. Nothing was changed.
+        """
+        from gem_index.collection.write.field_values import set_field
+
+        with reporting(progress, "store") as show:
+            return set_field(self.access, field, values, where, replace, show)
+
+    def check_field_is_free(
+        self, field: str, *, where: Mapping[str, Any] | None = None, replace: bool = False
+    ) -> None:
+        """Check before a long operation that :meth:`set_field` will write a field.
+
+        Raises
+        ------
+        InputError
+            If the name cannot be used in filters, or a document has the field and ``replace`` is not set.
+        """
+        from gem_index.collection.write.field_values import check_field_is_free
+
+        check_field_is_free(self.access, field, where, replace)
+
     def set_description(self, description: str) -> None:
         """Store a description of the documents, for people and assistants that choose a collection.
 
@@ -391,13 +449,15 @@ class Collection(CollectionTables, CorpusQuestions):
 
     # ------------------------------------------------------------ verification
 
-    def verify(self, fix: bool = False) -> list[Problem]:
+    def verify(self, fix: bool = False, progress: ProgressOption = None) -> list[Problem]:
         """Compare files and documents with their recorded hashes, and the ids of the index with those of the documents.
 
         Parameters
         ----------
         fix : bool
             Rebuild a damaged index from the texts.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
 
         Returns
         -------
@@ -406,7 +466,8 @@ class Collection(CollectionTables, CorpusQuestions):
         """
         from gem_index.collection.write.verification import problems_of
 
-        return problems_of(self.access, fix)
+        with reporting(progress, "verify") as show:
+            return problems_of(self.access, fix, show)
 
 
 def _reopen(workspace: Workspace, name: str) -> Collection:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gem_index.collection.state.document_rows import (
+    OWN_COLUMNS,
+    column_names,
+    rows_of_documents,
+    rows_with_fields,
+)
 from gem_index.collection.state.documents import StoredDocuments
 from gem_index.documents import Document
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.files.tables import Tabular, arrow_column, pandas_frame, write_table
+from gem_index.progress import ProgressOption, counted, reporting
+from gem_index.quoting import quoted
 from gem_index.vectors.base import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from gem_index.collection.corpus.topic_counts import TopicCounts
+    from gem_index.collection.corpus.topic_list import Topics
 
 __all__ = ["CollectionTables"]
 
@@ -23,7 +35,115 @@ _OWN = ("id", "text", "vector")
 
 
 class CollectionTables(StoredDocuments):
-    """Ids, vectors and metadata of a collection, for notebooks and other libraries."""
+    """Ids, vectors and metadata of a collection, for files, notebooks and other libraries."""
+
+    def write_documents(
+        self,
+        path: str | Path,
+        where: Mapping[str, Any] | None = None,
+        *,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        progress: ProgressOption = None,
+    ) -> int:
+        """Write the documents to a file: ``id``, ``text``, and a column for each field of the metadata.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ending in ``.csv`` (lists and objects as JSON), ``.jsonl`` (one flat object per line) or ``.parquet``.
+        where : mapping, optional
+            A filter as for :meth:`search`; all documents without one.
+        fields : sequence of str, optional
+            The metadata fields. By default all. A field called ``id`` or ``text`` is the column ``metadata.id`` and so on.
+        limit : int, optional
+            The largest number of documents.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Returns
+        -------
+        int
+            How many documents were written.
+
+        Raises
+        ------
+        InputError
+            If the name has another ending, the file cannot be written, or no document has a field.
+        FilterError
+            If the filter is not of the documented form.
+        MissingExtraError
+            If the file is Parquet and pyarrow is not installed.
+        """
+        columns = column_names(self._checked(fields), OWN_COLUMNS)
+        documents = self.documents(where, limit=limit)
+        with reporting(progress, "write") as show:
+            rows = rows_of_documents(counted(documents, "write", show), columns)
+            return write_table(path, (*OWN_COLUMNS, *columns.values()), rows)
+
+    def write_rows(self, path: str | Path, result: Tabular, *, fields: Sequence[str] = ()) -> int:
+        """Write a result of this collection to a file, row by row: near-duplicates, topics, labels, new subjects, counts.
+
+        Parameters
+        ----------
+        path : str or Path
+            As for :meth:`write_documents`.
+        result : Tabular
+            Such as the :class:`~gem_index.results.DuplicateGroups` of :meth:`duplicates`.
+        fields : sequence of str
+            Metadata fields of the documents to write beside the columns of the result.
+
+        Returns
+        -------
+        int
+            How many rows were written.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`write_documents`, or if fields are named and the rows are not those of documents.
+        """
+        if fields and "id" not in result.columns:
+            raise InputError(
+                f"found the fields {', '.join(map(quoted, fields))} for rows that are not documents; expected no fields"
+            )
+        columns = column_names(self._checked(fields), result.columns)
+        rows = rows_with_fields(result.rows(), columns, self.get)
+        return write_table(path, (*result.columns, *columns.values()), rows)
+
+    def count_topics(self, topics: Topics, by: str) -> TopicCounts:
+        """Count the documents of each topic by the values of a metadata field, or by time.
+
+        Parameters
+        ----------
+        topics : Topics
+            Of this collection.
+        by : str
+            A field, or ``year(FIELD)``, ``month(FIELD)`` or ``day(FIELD)`` of a field of ISO dates. A list counts for each
+            of its values. Documents without a value are not counted.
+
+        Raises
+        ------
+        InputError
+            If no document has the field, or a value is not a date and a period is given.
+        """
+        from gem_index.collection.corpus.topic_counts import count_topics
+        from gem_index.collection.search.periods import field_of_period
+
+        field, period = field_of_period(by)
+        result = topics.by_document()
+        columns = column_names(self._checked([field]), result.columns)
+        rows = rows_with_fields(result.rows(), columns, self.get)
+        return count_topics(topics, rows, columns[field], period)
+
+    def _checked(self, fields: Sequence[str] | None) -> Sequence[str]:
+        """Return metadata fields that documents have; all of them for None."""
+        with self.access.reading() as rows:
+            if fields is None:
+                return rows.documents.field_names()
+            for name in fields:
+                rows.documents.check_field(name)
+        return fields
 
     def vectors(self, where: Mapping[str, Any] | None = None) -> tuple[list[str], FloatArray]:
         """Return the ids of the documents and their vectors, in the order of their last change.
@@ -80,7 +200,7 @@ class CollectionTables(StoredDocuments):
         }
         for name in dict.fromkeys(name for each in documents for name in each.metadata):
             values = [each.metadata.get(name) for each in documents]
-            columns[f"metadata.{name}" if name in _OWN else name] = _column(values)
+            columns[f"metadata.{name}" if name in _OWN else name] = arrow_column(values)
         return pa.table(columns)
 
     def to_pandas(self, where: Mapping[str, Any] | None = None) -> pd.DataFrame:
@@ -98,24 +218,10 @@ class CollectionTables(StoredDocuments):
         FilterError
             If the filter is not of the documented form.
         """
-        try:
-            import pandas  # noqa: F401 - pyarrow imports it
-        except ImportError as error:
-            raise InputError("a data frame needs pandas: pip install pandas") from error
-        return self.to_arrow(where).to_pandas()
+        return pandas_frame(self.to_arrow(where))
 
     def _encoded(self, documents: list[Document]) -> FloatArray:
         encoder = self.access.encoder()
         if not documents:
             return np.empty((0, encoder.dimension), dtype=np.float32)
         return encoder.encode([each.text for each in documents])
-
-
-def _column(values: list[Any]) -> pa.Array:
-    """Return values as a column of their type; as JSON if Arrow has no type for all of them."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([None if value is None else json.dumps(value) for value in values])

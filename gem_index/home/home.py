@@ -133,8 +133,13 @@ class Home(HomeCollections):
         with self.workspace.write_lock(), reporting(progress, "backup") as show:
             self.workspace.copy_to(user_path(target), show)
 
-    def verify(self, name: str | None = None, fix: bool = False) -> list[Problem]:
+    def verify(
+        self, name: str | None = None, fix: bool = False, progress: ProgressOption = None
+    ) -> list[Problem]:
         """Check one collection, or the database, all word vectors and all collections.
+
+        ``progress`` is True for a bar on standard error, or a function that is called with stage, done and total, for each
+        collection.
 
         Returns
         -------
@@ -142,7 +147,7 @@ class Home(HomeCollections):
             Empty if all is well. Leftovers of a killed process are removed and reported as fixed.
         """
         if name is not None:
-            return self._leftovers() + self.collection(name).verify(fix)
+            return self._leftovers() + self.collection(name).verify(fix, progress)
         problems = [
             Problem("database", line, False)
             for line in self.workspace.database.integrity_problems()
@@ -151,7 +156,7 @@ class Home(HomeCollections):
         problems += self._leftovers()
         return problems + [
             problem
-            for of_one in self._of_each(lambda collection: collection.verify(fix))
+            for of_one in self._of_each(lambda collection: collection.verify(fix, progress))
             for problem in of_one
         ]
 

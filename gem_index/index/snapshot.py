@@ -22,7 +22,7 @@ from gem_index.index.lexical import LexicalIndex
 from gem_index.index.pieces import PieceIndex
 from gem_index.index.rows import VectorRows
 
-__all__ = ["FileTable", "Snapshot", "fields_of", "piece_counts", "values_of"]
+__all__ = ["FileTable", "Snapshot", "fields_of", "open_fields", "piece_counts", "values_of"]
 
 FileTable: TypeAlias = Mapping[str, Mapping[str, str | int]]
 """SHA-256 and size in bytes of each file."""
@@ -134,6 +134,28 @@ def piece_counts(directory: Path, documents: int) -> I64:
 def fields_of(directory: Path) -> SnapshotFields | None:
     """Return the metadata by field; None if there are no such files."""
     return SnapshotFields(directory / FIELDS) if (directory / FIELDS).is_dir() else None
+
+
+def open_fields(directory: Path) -> tuple[SnapshotFields, Ids] | None:
+    """Open the metadata by field and the ids of its documents, without the index; None without such files or documents.
+
+    Raises
+    ------
+    CorruptionError
+        If the ids cannot be read, or the fields have another number of documents.
+    """
+    fields = fields_of(directory)
+    if fields is None:
+        return None
+    try:
+        ids = map_array(directory / IDS)
+    except (OSError, ValueError) as error:
+        raise CorruptionError(f"{directory / IDS} cannot be read: {error}") from error
+    if len(ids) != fields.documents:
+        raise CorruptionError(
+            f"{directory} holds fields of {fields.documents} documents and {len(ids)} ids"
+        )
+    return (fields, ids) if len(ids) else None
 
 
 def values_of(

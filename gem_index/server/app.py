@@ -21,6 +21,7 @@ from gem_index.server import (
     cohere,
     collections,
     documents,
+    fields,
     files,
     knowledge,
     maps,
@@ -133,7 +134,7 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, files, maps, searching, knowledge):
+    for module in (openai, collections, documents, fields, files, maps, searching, knowledge):
         app.include_router(module.router)
     for module in (reranking, cohere):
         app.include_router(module.router, responses=error_descriptions(RerankError))

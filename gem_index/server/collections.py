@@ -60,6 +60,23 @@ class PushBody(StrictBody):
     drop_unsupported: bool = False
 
 
+class ExpectedDocuments(StrictBody):
+    """A query with the ids of its right documents; none if no document is right."""
+
+    query: str
+    expected: list[str]
+
+
+class CalibrateBody(StrictBody):
+    """The body of a request for a calibration; without queries, parts of the documents are the queries."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{}, {"queries": [{"query": "a visa", "expected": ["1"]}]}]}
+    )
+
+    queries: list[ExpectedDocuments] | None = None
+
+
 class DuplicatesBody(StrictBody):
     """The body of a request for groups of near-duplicates."""
 
@@ -161,6 +178,19 @@ async def refit(request: Request, name: str, context: Context) -> Response:
     def work(collection: Collection, progress: Progress) -> Mapping[str, Any]:
         collection.refit(progress=progress)
         return asdict(collection.status())
+
+    return await answer_with_events(request, context, name, work)
+
+
+@router.post("/{name}/calibrate", dependencies=ADMIN, responses=EVENTS)
+async def calibrate(
+    request: Request, asked: CalibrateBody, name: str, context: Context
+) -> Response:
+    """Measure the score below which results are weak, and store it: from queries with known documents, or without them."""
+    queries = None if asked.queries is None else [each.model_dump() for each in asked.queries]
+
+    def work(collection: Collection, progress: Progress) -> Mapping[str, Any]:
+        return asdict(collection.calibrate(queries, progress))
 
     return await answer_with_events(request, context, name, work)
 

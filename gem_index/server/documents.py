@@ -205,16 +205,25 @@ async def list_documents(
     where: Annotated[str | None, Query(description="A filter as JSON.")] = None,
     offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+    sort_by: Annotated[
+        str | None,
+        Query(description="A metadata field to sort by; -FIELD: the largest first."),
+    ] = None,
+    newest_first: Annotated[
+        bool, Query(description="The last change first, also among equal values of a field.")
+    ] = False,
 ) -> dict[str, Any]:
-    """Return documents in the order of their last change, and how many there are."""
+    """Return documents in the order of their last change or of a field, and how many there are."""
     accepted = None if where is None else _filter(where)
 
     def listed(collection: Collection) -> dict[str, Any]:
-        found = collection.documents(accepted, offset, limit)
+        found = collection.documents(
+            accepted, offset, limit, sort_by=sort_by, newest_first=newest_first
+        )
         rows = [_fields(document) for document in found]
         return {"documents": rows, "total": collection.count(accepted)}
 
-    return await context.ask(name, listed)
+    return await context.ask(name, listed, long=True)
 
 
 @router.get("/{document:path}", dependencies=READ)

@@ -26,14 +26,14 @@ from sqlalchemy import (
 from sqlalchemy.exc import OperationalError
 
 from gem_index.documents import Document, content_hash
-from gem_index.errors import FilterError
+from gem_index.errors import FilterError, InputError
 from gem_index.forking import cached_property
 from gem_index.quoting import quoted
 from gem_index.store.kinds import Kinds, check_equalities, check_orderings, kind_of_value
 from gem_index.store.records import StoredDocument
 from gem_index.store.schema import documents, tombstones
 from gem_index.store.upsert import OnExisting, Upsert, UpsertCounts, bury
-from gem_index.store.where import compile_where, fields_of
+from gem_index.store.where import compile_where, field_value, fields_of
 from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import WeightedText
 from gem_index.text.written_forms import found_in_any_form, written_forms
@@ -150,9 +150,12 @@ class DocumentRepository:
         rows = self._connection.execute(query.where(self._mine, documents.c.seq > seq))
         yield from ((at, text) for at, text in rows)
 
-    def damaged(self) -> Iterator[str]:
-        """Iterate over the ids of documents whose text or metadata does not match its hash."""
-        seq = 0
+    def damaged(self, compared: Callable[[int], None] | None = None) -> Iterator[str]:
+        """Iterate over the ids of documents whose text or metadata does not match its hash.
+
+        ``compared`` is called with the number of documents that have been compared.
+        """
+        seq = done = 0
         query = select(*_STORED, documents.c.content_hash).order_by(documents.c.seq).limit(_BATCH)
         while rows := self._connection.execute(
             query.where(self._mine, documents.c.seq > seq)
@@ -161,17 +164,40 @@ class DocumentRepository:
                 if content_hash(row.text, row.metadata, row.weights) != row.content_hash:
                     yield row.document_id
             seq = rows[-1].seq
+            done += len(rows)
+            if compared is not None:
+                compared(done)
 
     # ----------------------------------------------------------------- reading
 
-    def seqs(self, first: int | None = None) -> Seqs:
-        """Return the seqs of all documents, or of the first ones, ascending."""
-        query = select(documents.c.seq).where(self._mine).order_by(documents.c.seq)
+    def seqs(self, first: int | None = None, after: int = 0) -> Seqs:
+        """Return the seqs of all documents after a seq, or of the first ones, ascending."""
+        query = select(documents.c.seq).where(self._mine, documents.c.seq > after)
+        query = query.order_by(documents.c.seq)
         rows = self._connection.execute(query.limit(first))
         assert isinstance(rows, CursorResult)
         # read the driver's tuples directly: a collection may have millions of ids
         cursor: Any = rows.cursor
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
+
+    def field_values(self, name: str, after: int = 0) -> Iterator[tuple[int, Any]]:
+        """Iterate over (seq, value) of the documents after a seq that have a field, ascending.
+
+        Raises
+        ------
+        FilterError
+            If it is not a name that a filter can have.
+        """
+        value, kind = field_value(name, documents.c.metadata)
+        has_field = compile_where({name: {"$exists": True}}, documents.c.metadata)
+        query = select(documents.c.seq, value, kind).order_by(documents.c.seq)
+        for seq, found, json_type in self._connection.execute(
+            query.where(self._mine, documents.c.seq > after, has_field)
+        ):
+            if json_type in ("true", "false"):
+                yield seq, json_type == "true"
+            else:
+                yield seq, json.loads(found) if json_type in ("array", "object") else found
 
     def metadata_sample(self, count: int) -> list[str]:
         """Return the metadata, as JSON, of at most ``count`` documents, taken at even intervals of their seqs."""
@@ -311,20 +337,46 @@ class DocumentRepository:
         matching = matching or self.matching
         for name in fields_of(where):
             if not len(matching({name: {"$exists": True}})) and self.count():
-                known = self._fields()
-                near = difflib.get_close_matches(name[:200], known, n=3)
-                outer = sorted(field for field, nested in known.items() if not nested)[:8]
-                there = (
-                    f"did you mean {' or '.join(map(quoted, near))}?"
-                    if near
-                    else f"the fields are {', '.join(map(quoted, outer))}"
-                    if outer
-                    else "these documents have no metadata"
-                )
                 raise FilterError(
-                    f"no document has the field {quoted(name)} of the filter; expected a field of the metadata: {there}"
+                    f"no document has the field {quoted(name)} of the filter; {self._known_fields(name)}"
                 )
         check_equalities(where, kinds or self.kinds)
+
+    def check_field(self, name: str) -> None:
+        """Check that a document has a field, if there are documents.
+
+        Raises
+        ------
+        InputError
+            If none has it; the message has near names.
+        FilterError
+            If it is not a name that a filter can have.
+        """
+        if not len(self.matching({name: {"$exists": True}})) and self.count():
+            raise InputError(
+                f"no document has the field {quoted(name)}; {self._known_fields(name)}"
+            )
+
+    def _known_fields(self, name: str) -> str:
+        """Return the end of a message about a field that no document has."""
+        known = self._fields()
+        near = difflib.get_close_matches(name[:200], known, n=3)
+        outer = sorted(field for field, nested in known.items() if not nested)[:8]
+        there = (
+            f"did you mean {' or '.join(map(quoted, near))}?"
+            if near
+            else f"the fields are {', '.join(map(quoted, outer))}"
+            if outer
+            else "these documents have no metadata"
+        )
+        return f"expected a field of the metadata: {there}"
+
+    def field_names(self) -> list[str]:
+        """Return the names of the fields of the documents, without those inside objects, ascending."""
+        entries = func.json_each(documents.c.metadata).table_valued("key")
+        query = select(entries.c.key).distinct()
+        query = query.select_from(documents.join(entries, true())).where(self._mine)
+        return sorted(self._connection.scalars(query))
 
     def _fields(self) -> dict[str, bool]:
         """Return the fields of the documents as filters name them, and whether each is inside an object."""

@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 
@@ -198,3 +199,75 @@ def test_a_map_in_a_file(gem, tickets, tmp_path):
     refused(
         gem("map", "tickets", "-o", table, "--color", "none"), "has a field 'none'; expected one of"
     )
+
+
+def test_label(gem, tmp_path):
+    words = {
+        "money": ["bank", "loan", "card", "account"],
+        "permits": ["visa", "permit", "passport", "papers"],
+    }
+    rows = [
+        {"id": f"{label}{i}", "text": f"a question about my {word} number {i}"}
+        for label, kinds in words.items()
+        for i, word in enumerate(kinds * 4)
+    ]
+    texts, examples = tmp_path / "texts.jsonl", tmp_path / "examples.csv"
+    texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taught = [f"{label}{i}" for label in words for i in range(8)]
+    examples.write_text("id,team\n" + "".join(f"{name},{name[:-1]}\n" for name in taught))
+    assert gem("build", "tickets", texts).status == 0
+    dry = gem("label", "tickets", examples, "--field", "team", "--dry-run")
+    assert dry.status == 0
+    assert "Cross-validated on 16 examples in 5 parts: 0.88 are right (0.64 to 0.97)." in " ".join(
+        dry.out.split()
+    )
+    assert dry.out.endswith("32 documents would get the field team; nothing was written.\n")
+    assert gem("count", "tickets", "--where", '{"team": {"$in": ["money"]}}').status == 2
+    told = gem("label", "tickets", examples, "--field", "team", "--json").json
+    assert (told["accuracy"], told["baseline"], told["parts"]) == (0.875, 0.5, 5)
+    assert (told["labeled"], told["unlabeled"], told["changed"]) == (32, 0, 32)
+    assert [each["documents"] for each in told["labels"]] == [16, 16]
+    assert gem("count", "tickets", "--where", '{"team": "money"}').out == "16\n"
+    refused(gem("label", "tickets", examples, "--field", "team"), "replace them with --replace")
+    shown = gem("label", "tickets", examples, "--field", "team", "--replace").out
+    assert shown.endswith("0 documents changed: 32 have the field team now.\n")
+
+
+def test_topics_as_a_table_and_as_a_field(gem, tickets, tmp_path):
+    path = tmp_path / "topics.jsonl"
+    assert gem("topics", "tickets", "-n", 3, "--save-as", "topic", "-o", path).status == 0
+    topics = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [topic["documents"] for topic in topics] == [4, 1, 1]
+    assert len({topic["name"] for topic in topics}) == 3
+    where = json.dumps({"topic": topics[0]["name"]})
+    assert gem("count", "tickets", "--where", where).out == "4\n"
+    each = ("topics", "tickets", "-n", 3, "--documents", "-o", path, "--show", "kind")
+    assert gem(*each).out == f"6 rows in {path}.\n"
+    rows = {row["id"]: row for row in map(json.loads, path.read_text().splitlines())}
+    assert rows["p1"] == {"id": "p1", "topic": 0, "name": topics[0]["name"], "kind": "p"}
+    assert gem("status", "tickets", "--json").json["collections"][0]["since_fit"] == 0
+    refused(gem("topics", "tickets", "--save-as", "topic"), "6 documents", "--replace")
+    assert gem("topics", "tickets", "-n", 1, "--save-as", "topic", "--replace").status == 0
+    assert len(gem("count", "tickets", "--by", "topic", "--json").json["values"]) == 1
+    table = tmp_path / "places.parquet"
+    assert gem("map", "tickets", "-o", table).status == 0
+    assert pq.read_table(table).column_names == ["id", "x", "y", "group", "name"]
+
+
+def test_topics_with_given_names_and_by_a_field(gem, tickets, tmp_path):
+    names = tmp_path / "names.txt"
+    names.write_text("passwords\ncars at the office\n\ngreen tea\n")
+    shown = gem("topics", "tickets", "-n", 3, "--labels", names).out
+    assert "name" in shown
+    assert "passwords" in shown
+    rows = gem("topics", "tickets", "-n", 3, "--labels", names, "--by", "kind", "--json").json
+    assert {row["value"]: row["name"] for row in rows if row["value"] != "\x1b"} == {
+        "p": "passwords",
+        "c": "cars at the office",
+        "t": "green tea",
+    }
+    assert {row["value"]: row["documents"] for row in rows}["p"] == 3
+    table = gem("topics", "tickets", "-n", 3, "--labels", names, "--by", "kind").out
+    assert "passwords" in table
+    both = gem("topics", "tickets", "--by", "kind", "--documents")
+    refused(both, "found --documents and --by; expected one of them")

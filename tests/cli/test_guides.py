@@ -15,7 +15,13 @@ WORDS = [*COMMON, "man", "king", "woman", "queen"]
 EXPECTED = {
     "README.md": ["vectors.npy"],
     "vectors-for-another-system.md": ["more.npy", "vectors.npy"],
-    "own-texts.md": ["topics.html", "topics.svg"],
+    "own-texts.md": [
+        "groups.csv",
+        "questions.parquet",
+        "topics.html",
+        "topics.jsonl",
+        "topics.svg",
+    ],
     "tune-and-measure.md": ["best.json"],
 }
 """Files that a page's commands leave behind."""

@@ -333,6 +333,30 @@ class TestSearch:
         assert [word["token"] for word in words] == ["a", "bank"]
 
 
+class TestFields:
+    def test_fields_and_counts_are_those_of_the_library(self, client, faq, home):
+        faq_itself = home.collection("faq")
+        found = client.get(f"{faq}/fields").json()["fields"]
+        fields = faq_itself.metadata_fields()
+        assert [each["name"] for each in found] == [each.name for each in fields]
+        assert [each["distinct"] for each in found] == [each.distinct for each in fields]
+        body = {"by": ["lang"], "where": {"lang": {"$exists": True}}, "limit": 1}
+        counted = client.post(f"{faq}/count", json=body).json()
+        expected = faq_itself.count_by("lang", body["where"], 1)
+        assert counted["documents"] == expected.documents > 0
+        assert [each["values"] for each in counted["counts"]] == [
+            [asdict(value) for value in expected.values]
+        ]
+        plain = client.post(f"{faq}/count", json={}).json()
+        assert plain == {"documents": faq_itself.count(), "counts": []}
+
+    def test_documents_in_an_order(self, client, faq, home):
+        faq_itself = home.collection("faq")
+        for options in ({"newest_first": True}, {"sort_by": "-lang"}):
+            found = client.get(f"{faq}/documents", params=options).json()["documents"]
+            assert [each["id"] for each in found] == [d.id for d in faq_itself.documents(**options)]
+
+
 class TestCare:
     def test_refit_answers_at_its_end(self, client, faq, home):
         before = client.get(faq).json()["fingerprint"]
@@ -367,6 +391,24 @@ class TestCare:
             home.collection("none").refit()
         assert kind == "event: error"
         assert json.loads(data.removeprefix("data: "))["message"] == str(raised.value)
+
+    def test_calibrate(self, client, faq, home):
+        texts = [
+            {"id": f"c{i}", "text": f"question {i} about the visa {i} of week {i}"}
+            for i in range(20)
+        ]
+        client.put(f"{faq}/documents", json={"documents": texts})
+        found = client.post(f"{faq}/calibrate", json={}).json()
+        assert found == asdict(home.collection("faq").calibration)
+        assert found["known_answers"] is False
+        assert client.get(faq).json()["calibration"] == "valid"
+        queries = [{"query": each["text"], "expected": [each["id"]]} for each in texts]
+        known = client.post(f"{faq}/calibrate", json={"queries": queries}).json()
+        assert (known["known_answers"], known["queries"]) == (True, 20)
+        wrong = [{"query": "visa", "expected": ["gone"]}]
+        answer = client.post(f"{faq}/calibrate", json={"queries": wrong * 10})
+        assert answer.status_code == 400
+        assert client.get(faq).json()["calibration"] == "valid"
 
     def test_drift_and_duplicates(self, client, faq, home):
         drift = client.get(f"{faq}/drift").json()

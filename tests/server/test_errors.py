@@ -352,6 +352,16 @@ REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/collections/faq/documents/delete", {}, 400, "ids"),
     ("GET", "/collections/faq/documents?limit=0", None, 422, "limit: found '0'"),
     ("GET", "/collections/faq/documents?where=[]", None, 400, "the filter is []"),
+    (
+        "GET",
+        "/collections/faq/documents?sort_by=yaer",
+        None,
+        400,
+        "no document has the field 'yaer'",
+    ),
+    ("POST", "/collections/faq/count", {"by": ["yaer"]}, 400, "no document has the field 'yaer'"),
+    ("POST", "/collections/faq/count", {"by": ["a"] * 21}, 422, "by: found"),
+    ("POST", "/collections/faq/count", {"by": [], "limit": 0}, 422, "limit: found 0"),
     ("PATCH", "/collections/faq", {}, 405, "expected another method"),
     ("POST", "/health", {}, 405, "expected another method"),
 ]

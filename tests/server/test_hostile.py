@@ -150,6 +150,7 @@ def texts() -> Iterator[Request]:
         yield post(f"{faq}/documents/delete", ids=[text])
         yield post(f"{faq}/documents/delete", where={text: text})
         yield post(f"{faq}/similar", id=text)
+        yield post(f"{faq}/count", by=[text], where={text: text})
         yield post(f"{faq}/explain", **{"text": text, "with": text})
         yield post(f"{faq}/rerank", query=text, candidates=[text])
         yield post(f"{faq}/push", target=text)
@@ -175,6 +176,7 @@ def bodies() -> Iterator[Request]:
         "similar",
         "explain",
         "duplicates",
+        "count",
         "push",
     )
     for body in BODIES:

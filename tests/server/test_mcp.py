@@ -176,6 +176,17 @@ class TestSearch:
         assert "weak" not in local.answer("search", collection="faq", query="visa")["results"][0]
         stored.drop("calibrated")
 
+    def test_orders(self, either):
+        asked = {"collection": "faq", "query": "visa bank", "where": {"year": {"$exists": True}}}
+        years = [
+            hit["metadata"]["year"]
+            for hit in either.answer("search", **asked, sort_by="-year")["results"]
+        ]
+        assert years == sorted(years, reverse=True)
+        plain = {hit["id"]: hit["score"] for hit in either.answer("search", **asked)["results"]}
+        boosted = either.answer("search", **asked, boost="year:1000")["results"]
+        assert {hit["id"]: hit["score"] for hit in boosted} != plain
+
     def test_filters(self, either):
         asked = {"collection": "faq", "query": "how do I open an account", "mode": "dense"}
         found = either.answer("search", **asked, where={"year": {"$gte": 2020}})

@@ -40,6 +40,8 @@ OPERATIONS = [
     "PUT /collections/{name}/description",
     "PUT /collections/{name}/documents",
     "GET /collections/{name}/documents",
+    "GET /collections/{name}/fields",
+    "POST /collections/{name}/count",
     "POST /collections/{name}/documents/stream",
     "POST /collections/{name}/documents/delete",
     "GET /collections/{name}/documents/{document}",

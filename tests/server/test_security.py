@@ -93,6 +93,7 @@ ROUTES = [
     ("POST", "/collections", {"name": "new"}, "admin"),
     ("PUT", "/collections/faq/description", {"description": "a"}, "admin"),
     ("POST", "/collections/faq/refit", None, "admin"),
+    ("POST", "/collections/faq/calibrate", {}, "admin"),
     ("POST", "/collections/faq/push", {"target": "x"}, "admin"),
     ("DELETE", "/collections/faq", None, "admin"),
 ]

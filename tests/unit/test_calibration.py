@@ -311,3 +311,28 @@ def test_no_records(tmp_path):
         read_expected([])
     with pytest.raises(InputError, match="no such file"):
         read_expected(Path("absent.csv"))
+
+
+@pytest.mark.parametrize("name", ["c.jsonl", "c.parquet"])
+def test_an_export_has_it(home, tmp_path, name):
+    faq = home.create_collection("exported")
+    faq.upsert([Document(id=i, text=f"question {i} about a visa or bank {i}") for i in range(12)])
+    kept = faq.calibrate()
+    faq.export(tmp_path / name)
+    home.import_collection(tmp_path / name, "copy")
+    assert home.collection("copy").calibration == kept
+    assert home.collection("copy").status().calibration == "valid"
+
+
+@pytest.mark.parametrize("wrong", [7, "{}", "no", '{"modes": {"hybrid": {"x": 1}}}', "[1]"])
+def test_a_damaged_calibration_is_refused(home, tmp_path, wrong):
+    faq = home.create_collection("exported")
+    faq.upsert([("1", "a bank")])
+    faq.export(tmp_path / "c.jsonl")
+    head, rest = (tmp_path / "c.jsonl").read_text().split("\n", 1)
+    (tmp_path / "c.jsonl").write_text(
+        json.dumps({**json.loads(head), "calibration": wrong}) + "\n" + rest
+    )
+    with pytest.raises(InputError, match="is damaged: in its head"):
+        home.import_collection(tmp_path / "c.jsonl", "copy")
+    assert "copy" not in [each.name for each in home.collections()]

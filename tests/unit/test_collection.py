@@ -54,7 +54,9 @@ class TestIngestAndSearch:
         faq.refit()
         assert_exact(faq, truth, k=1000)
         assert faq.status().index.tail == 0
-        assert faq.verify() == []
+        reports = []
+        assert faq.verify(progress=lambda *each: reports.append(each)) == []
+        assert reports[-1] == ("verify", len(faq), len(faq))
 
     def test_a_second_reader_sees_changes_without_reopening(self, home, faq):
         reader = home.collection("faq")

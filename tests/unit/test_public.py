@@ -57,6 +57,7 @@ def test_every_module_declares_what_it_offers_and_says_what_it_is():
 
 
 MUTABLE = {
+    "CutText",
     "DocumentReader",
     "Findings",
     "FolderReader",
@@ -65,6 +66,7 @@ MUTABLE = {
     "QueryReader",
     "Record",
     "UpsertCounts",
+    "WordStatistics",
     "_FieldCounts",
     "_PartialFile",
 }

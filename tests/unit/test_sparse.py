@@ -143,9 +143,9 @@ class TestVectors:
             assert (vector.values < 1).all()
 
     def test_terms_of_one_index_are_added(self, monkeypatch):
-        from gem_index import sparse
+        from gem_index.sparse import encoder
 
-        monkeypatch.setattr(sparse, "_index", lambda _term: 7)
+        monkeypatch.setattr(encoder, "_index", lambda _term: 7)
         encoder = SparseEncoder.fit(TEXTS, ENGLISH)
         [vector] = encoder.embed_documents(["passport bank"])
         assert vector.indices.tolist() == [7]

@@ -22,6 +22,7 @@ from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.errors import DiskError, InputError
 from gem_index.files.npy import read_arrays
 from gem_index.files.publishing import publish_directory
+from gem_index.files.tables import ENDINGS
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress
@@ -228,7 +229,7 @@ def draw_map(
     show: Progress | None,
 ) -> DocumentMap:
     """Write the map of a collection to a file; see :meth:`gem_index.Collection.draw_map`."""
-    target = map_path(path, ".csv")
+    target = map_path(path, *ENDINGS)
     made = None if again else kept_map(access)
     if made is None:
         made = make_map(access, show)

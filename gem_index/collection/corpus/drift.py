@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.errors import InputError
+from gem_index.files.tables import Tabular
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
 
@@ -24,8 +26,11 @@ _PAIRS = 2000
 
 
 @dataclass(frozen=True)
-class Drift:
+class Drift(Tabular):
     """The change that a refit would make.
+
+    As a table it has a row for each document about a new subject: its ``id``, its ``similarity`` to the nearest fitted text,
+    the ``words`` of its topic, and its ``text``.
 
     Attributes
     ----------
@@ -53,6 +58,16 @@ class Drift:
     refit_recommended: bool
     novelty: Novelty | None = None
     advice: str = "none"
+
+    columns = ("id", "similarity", "words", "text")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the documents about new subjects, the farthest first."""
+        if self.novelty is not None:
+            for each in self.novelty.documents:
+                words = list(self.novelty.topics[each.topic].words)
+                values = (each.id, each.similarity, words, each.text)
+                yield dict(zip(self.columns, values, strict=True))
 
 
 def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = None) -> Drift:

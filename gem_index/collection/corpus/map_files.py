@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from gem_index.arrays import F64, I32
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.files.inputs import user_path
+from gem_index.files.tables import ENDINGS, write_table
 from gem_index.notebook import shorten
 from gem_index.quoting import quoted_error, quoted_path
 
@@ -96,7 +96,7 @@ def write_map(drawing: MapDrawing, target: Path) -> None:
     try:
         if target.suffix.lower() == ".html":
             target.write_text(_page(drawing), encoding="utf-8")
-        elif target.suffix.lower() == ".csv":
+        elif target.suffix.lower() in ENDINGS:
             _write_table(drawing, target)
         else:
             _draw_picture(drawing, target)
@@ -131,14 +131,11 @@ def _spaced(labels: list[tuple[str, float, float]]) -> list[tuple[str, float, fl
 
 
 def _write_table(drawing: MapDrawing, path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(("id", "x", "y", "group", "name"))
-        names = [", ".join(group.words) for group in drawing.groups]
-        for name, (x, y), code in zip(
-            drawing.ids, drawing.places.tolist(), drawing.codes.tolist(), strict=True
-        ):
-            writer.writerow((name, f"{x:.5f}", f"{y:.5f}", code, names[code]))
+    columns = ("id", "x", "y", "group", "name")
+    names = [", ".join(group.words) for group in drawing.groups]
+    points = zip(drawing.ids, drawing.places.tolist(), drawing.codes.tolist(), strict=True)
+    rows = ((name, round(x, 5), round(y, 5), code, names[code]) for name, (x, y), code in points)
+    write_table(path, columns, (dict(zip(columns, row, strict=True)) for row in rows))
 
 
 def _draw_picture(drawing: MapDrawing, path: Path) -> None:

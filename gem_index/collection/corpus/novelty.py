@@ -11,7 +11,7 @@ import numpy as np
 
 from gem_index.arrays import F32, I64
 from gem_index.collection.corpus.results import Topic, TopicExample
-from gem_index.collection.corpus.topic_words import TopicWords
+from gem_index.collection.corpus.topic_words import TopicWords, topic_names
 from gem_index.collection.corpus.topics import assigned_to, centres_of, rows_with_words
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import spread
@@ -220,10 +220,12 @@ def _topics(
     for text in fitted:
         words.add(len(order), text)
     telling = words.telling()
+    names = topic_names(telling)
     topics = []
     for group in order:
         members: I64 = np.flatnonzero(groups == group)
         typical = members[np.argsort(-nearness[members], kind="stable")][:_EXAMPLES].tolist()
         examples = tuple(TopicExample(ids[i], texts[i]) for i in typical)
-        topics.append(Topic(telling[places[group]], len(members), examples))
+        place = places[group]
+        topics.append(Topic(telling[place], len(members), examples, names[place]))
     return tuple(topics), assigned

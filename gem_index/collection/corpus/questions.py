@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem_index.collection.corpus.drift import Drift
 from gem_index.collection.corpus.duplicates_request import OVERLAP, SINGLE, VIEWS, DuplicatesRequest
+from gem_index.collection.corpus.labels import Labels
 from gem_index.collection.corpus.results import DocumentMap, DuplicateGroups, MapColors
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.request import NEAR
@@ -22,7 +23,7 @@ __all__ = ["CorpusQuestions"]
 
 
 class CorpusQuestions:
-    """Duplicates, topics, drift, maps and calibration of a collection.
+    """Duplicates, topics, labels, drift, maps and calibration of a collection.
 
     Their modules are imported on use, because a process that only searches needs none of them.
 
@@ -109,6 +110,7 @@ class CorpusQuestions:
         self,
         n: int | None = None,
         *,
+        labels: Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> Topics:
@@ -120,6 +122,9 @@ class CorpusQuestions:
         ----------
         n : int, optional
             Number of topics; by default √(distinct texts / 8), at most 24.
+        labels : sequence of str, optional
+            Names to choose from: the ``name`` of each topic is the label whose vector is nearest to the center of the topic.
+            By default it is the topic's first words.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are read.
         progress : bool or callable, optional
@@ -133,7 +138,7 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If n is below 1, or larger than the number of distinct texts with words.
+            If n is below 1, or larger than the number of distinct texts with words; or if a label has no word.
         FilterError
             If the filter is not of the documented form.
         MissingExtraError
@@ -142,7 +147,67 @@ class CorpusQuestions:
         from gem_index.collection.corpus.topics import topics_of
 
         with reporting(progress, "read") as show:
-            return topics_of(self.access, n, where, show)
+            return topics_of(self.access, n, labels, where, show)
+
+    def label(
+        self,
+        examples: str | Path | Iterable[Any],
+        field: str = "label",
+        *,
+        where: Mapping[str, Any] | None = None,
+        min_probability: float = 0.0,
+        dry_run: bool = False,
+        replace: bool = False,
+        progress: ProgressOption = None,
+    ) -> Labels:
+        """Learn labels from some labeled documents or texts, give them to all documents, and write them as a field.
+
+        The classifier is logistic regression on the vectors and the words of the texts. How often it is right is measured by
+        cross-validation: the examples are divided into at most five parts, and each part is labeled by what the others
+        teach.
+
+        Parameters
+        ----------
+        examples : str, Path or iterable
+            A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. A record has the label in
+            ``label`` or in a field with the name of ``field``, and the ``id`` of a document, a ``text``, or both.
+        field : str
+            The field of the metadata that gets the labels, as of :meth:`gem_index.Collection.set_field`. Documents among the
+            examples get the label of their example.
+        where : mapping, optional
+            A filter as for :meth:`search`; only accepted documents get labels.
+        min_probability : float
+            A document whose best label has a lower probability gets none.
+        dry_run : bool
+            Write nothing.
+        replace : bool
+            Whether documents may have the field already.
+        progress : bool or callable, optional
+            As for :meth:`upsert`.
+
+        Returns
+        -------
+        Labels
+            A list of :class:`DocumentLabel`, with the accuracy and the quality of each label.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than two labels, a label has only one text, an example is not in the collection or has two
+            labels, or a document has the field and ``replace`` is not set; RecordError if a record has another form.
+        FilterError
+            If the filter is not of the documented form.
+        MissingExtraError
+            If scikit-learn is not installed.
+        """
+        from gem_index.collection.corpus.labeling import label_documents
+        from gem_index.readers.examples import read_examples
+
+        known = read_examples(examples, field)
+        with reporting(progress, "learn") as show:
+            return label_documents(
+                self.access, known, field, where, min_probability, dry_run, replace, show
+            )
 
     def document_map(self) -> DocumentMap | None:
         """Return the map of the present fit, None if there is none; see :meth:`make_map`."""

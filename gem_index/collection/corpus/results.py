@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from gem_index.arrays import F32, I32, I64
+from gem_index.files.tables import Tabular
 from gem_index.notebook import html_table, shorten
 
 __all__ = [
@@ -54,8 +57,27 @@ class DuplicateGroup:
         return min(self.scores)
 
 
-class DuplicateGroups(list[DuplicateGroup]):
-    """Groups of near-duplicates, the largest first; shown as a table in a notebook."""
+class DuplicateGroups(list[DuplicateGroup], Tabular):
+    """Groups of near-duplicates, the largest first; shown as a table in a notebook.
+
+    As a table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) it has a row for each document: the id of the
+    first document of its ``group``, its own ``id``, its ``score``, ``overlap`` and ``contrast`` with the first, and the
+    ``views``.
+    """
+
+    columns = ("group", "id", "score", "overlap", "contrast", "views")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the documents, group by group."""
+        for group in self:
+            each = zip(group.ids, group.scores, group.overlaps, group.contrasts, strict=True)
+            for row in each:
+                values = (group.ids[0], *row, ", ".join(group.views))
+                yield dict(zip(self.columns, values, strict=True))
+
+    def field_values(self) -> dict[str, str]:
+        """Return for each document the id of the first one of its group, for :meth:`gem_index.Collection.set_field`."""
+        return {name: group.ids[0] for group in self for name in group.ids}
 
     def _repr_html_(self) -> str:
         return html_table(
@@ -92,12 +114,15 @@ class Topic:
     documents : int
         Number of its documents.
     examples : tuple of TopicExample
-        The documents nearest to its centre, the nearest first.
+        The documents nearest to its center, the nearest first.
+    name : str
+        Its first words; other topics have other names.
     """
 
     words: tuple[str, ...]
     documents: int
     examples: tuple[TopicExample, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True)

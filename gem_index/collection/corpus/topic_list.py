@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gem_index.collection.corpus.results import Topic, TopicMapPoint
+from gem_index.files.tables import Tabular
 from gem_index.notebook import html_table, shorten
 
-__all__ = ["Topics"]
+__all__ = ["TopicDocuments", "Topics"]
 
 
-class Topics(list[Topic]):
+class TopicDocuments(Tabular):
+    """A row for each document of a collection: its ``id``, and the position and the ``name`` of its ``topic``.
+
+    Parameters
+    ----------
+    topics : Topics
+    """
+
+    columns = ("id", "topic", "name")
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows in the order in which the documents were stored."""
+        for identifier, topic in self._topics.assigned.items():
+            name = None if topic is None else self._topics[topic].name
+            yield {"id": identifier, "topic": topic, "name": name}
+
+
+class Topics(list[Topic], Tabular):
     """The topics of a collection, the largest first; shown as a table in a notebook.
+
+    As a table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) it has a row for each topic: its position, its
+    ``name``, its ``words``, the number of its ``documents``, and the ids of the ``examples``.
 
     Attributes
     ----------
@@ -34,6 +59,25 @@ class Topics(list[Topic]):
         super().__init__(topics)
         self.points = tuple(points)
         self.assigned = dict(assigned or {})
+
+    columns = ("topic", "name", "words", "documents", "examples")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the topics."""
+        for place, topic in enumerate(self):
+            examples = [example.id for example in topic.examples]
+            values = (place, topic.name, list(topic.words), topic.documents, examples)
+            yield dict(zip(self.columns, values, strict=True))
+
+    def by_document(self) -> TopicDocuments:
+        """Return the topic of each document as rows of a table."""
+        return TopicDocuments(self)
+
+    def field_values(self) -> dict[str, str]:
+        """Return the name of the topic of each document that has one, for :meth:`gem_index.Collection.set_field`."""
+        return {
+            name: self[topic].name for name, topic in self.assigned.items() if topic is not None
+        }
 
     def plot(self, path: str | Path) -> None:
         """Draw a map of the points with similar texts near each other, as :meth:`gem_index.Collection.make_map` places them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import regex
@@ -13,13 +13,14 @@ from gem_index.text.analyzer import Analyzer, is_unspaced
 from gem_index.text.stop_words import stop_words
 from gem_index.text.tokens import tokenize
 
-__all__ = ["TopicWords"]
+__all__ = ["TopicWords", "topic_names"]
 
 _WORDS = 5
 _REMEMBERED = 1 << 16
 _NO_WORDS = regex.compile(
     r"(?:https?://|www\.)\S+|\S+@[\w-]+\.\S+|&#?\w{2,10};"  # URLs, addresses of mail, entities of HTML
 )
+_NAMING = 3  # words of a topic that are its name
 _CODE = regex.compile(
     r"(?=[a-f]*[0-9])[0-9a-f_]{8,}|\d.*"
 )  # a hexadecimal id, or a number with its unit
@@ -124,3 +125,13 @@ def _evenness(shares: list[float]) -> float:
     size = sum(shares)
     entropy = -sum(each / size * math.log(each / size) for each in shares if each)
     return entropy / math.log(len(shares))
+
+
+def topic_names(words: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a name for each topic: its first words, and a number if an earlier topic has the same ones."""
+    found: list[str] = []
+    for each in words:
+        name = ", ".join(each[:_NAMING]) or "no words"
+        equal = sum(other.partition(" (")[0] == name for other in found)
+        found.append(f"{name} ({equal + 1})" if equal else name)
+    return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,12 +13,14 @@ from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint
 from gem_index.collection.corpus.topic_list import Topics
-from gem_index.collection.corpus.topic_words import TopicWords
+from gem_index.collection.corpus.topic_words import TopicWords, topic_names
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.index.dense import spread
 from gem_index.progress import Progress
+from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
+from gem_index.text.tokens import check_texts
 
 __all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_of"]
 
@@ -30,10 +32,14 @@ _RESTARTS = 3
 _EXAMPLES = 3
 _BLOCK = 4096
 
+Labeled: TypeAlias = tuple[Sequence[str], F32]
+"""Labels (n), and their vectors (n, d)."""
+
 
 def topics_of(
     access: CollectionAccess,
     n: int | None,
+    labels: Sequence[str],
     where: Mapping[str, Any] | None,
     show: Progress | None,
 ) -> Topics:
@@ -41,11 +47,30 @@ def topics_of(
     if n is not None:
         n = check_whole_number(n, "the number of topics", 1, error=InputError)
     _clustering()  # before minutes of encoding
-    return topics_in(access, read_corpus(access, where, show), n, show)
+    named = _named_by(access, labels)
+    return topics_in(access, read_corpus(access, where, show), n, show, named)
+
+
+def _named_by(access: CollectionAccess, labels: Sequence[str]) -> Labeled | None:
+    """Return labels with their vectors, None without labels; InputError if a label has no word."""
+    if not labels:
+        return None
+    check_texts(labels, "labels")
+    vectors = access.encoder().encode(labels)
+    empty = np.flatnonzero(~np.any(vectors, axis=1))
+    if len(empty):
+        raise InputError(
+            f"the label {quoted(labels[int(empty[0])])} has no word with a vector; expected labels of words"
+        )
+    return labels, vectors
 
 
 def topics_in(
-    access: CollectionAccess, corpus: Corpus, n: int | None, show: Progress | None
+    access: CollectionAccess,
+    corpus: Corpus,
+    n: int | None,
+    show: Progress | None,
+    labels: Labeled | None = None,
 ) -> Topics:
     """Return the topics of the documents of a corpus."""
     known = rows_with_words(corpus.vectors)
@@ -59,9 +84,11 @@ def topics_in(
             return Topics(assigned=_assignment(rows.documents, corpus, nothing, {}))
     count = n or max(1, min(_MOST_TOPICS, round(math.sqrt(len(known) / 8))))
     fitted = corpus.vectors[spread(known, _FITTED)]
-    topics, nearness = assigned_to(corpus.vectors, centres_of(fitted, count))
+    centres = centres_of(fitted, count)
+    topics, nearness = assigned_to(corpus.vectors, centres)
+    given = [] if labels is None else [labels[0][i] for i in assigned_to(centres, labels[1])[0]]
     topics[np.setdiff1d(np.arange(len(topics)), known)] = -1
-    return _described(access, corpus, topics, nearness, show)
+    return _described(access, corpus, topics, nearness, given, show)
 
 
 def _clustering() -> Any:
@@ -101,7 +128,12 @@ def assigned_to(vectors: F32, centres: F32) -> tuple[I32, F32]:
 
 
 def _described(
-    access: CollectionAccess, corpus: Corpus, topics: I32, nearness: F32, show: Progress | None
+    access: CollectionAccess,
+    corpus: Corpus,
+    topics: I32,
+    nearness: F32,
+    given: Sequence[str],
+    show: Progress | None,
 ) -> Topics:
     """Return the topics with their words and examples, and the points of a map."""
     sizes = np.bincount(topics[corpus.texts] + 1)[1:]  # documents, equal texts too
@@ -136,12 +168,14 @@ def _described(
             if show is not None:
                 show("name", begin + len(part), len(wanted))
     telling = words.telling()
+    names = topic_names([(given[t],) for t in order] if given else telling)
     return Topics(
         (
             Topic(
                 telling[place],
                 int(sizes[t]),
                 tuple(kept[number] for number in examples[place].tolist() if number in kept),
+                names[place],
             )
             for place, t in enumerate(order)
         ),

@@ -17,7 +17,7 @@ from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
 from gem_index.collection.search.corrections import corrections, replace_words
-from gem_index.collection.search.field_filter import FieldFilter
+from gem_index.collection.search.field_filter import FieldFilter, accepted_documents
 from gem_index.collection.search.modes import Hit, Search, query_vectors
 from gem_index.collection.search.ordering import Boost, boosted, sorted_by
 from gem_index.collection.search.passages import rerank_hits
@@ -28,12 +28,11 @@ from gem_index.collection.state.filter_cache import FilteredDocuments
 from gem_index.collection.state.view import View
 from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.documents import check_ids
-from gem_index.errors import CorruptionError, FilterError, InputError
+from gem_index.errors import CorruptionError, InputError
 from gem_index.index.hits import Ids
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
-from gem_index.store.kinds import Kinds, check_orderings
 from gem_index.store.records import StoredDocument
 from gem_index.text.chunking import Chunking
 
@@ -161,34 +160,12 @@ def _allowed(
     if view.snapshot is not None and view.snapshot.fields is not None:
         documents = FieldFilter(rows.documents, view.snapshot.fields, view.snapshot.ids)
     try:
-        return _accepted(access, rows, documents, asked.where)
+        return accepted_documents(access, rows, documents, asked.where)
     except CorruptionError as error:
         if access.views.replaced(view.directory):
             raise StaleStateError from error
         _LOG.warning("%s; filtering by the stored documents", error)
-        return _accepted(access, rows, rows.documents, asked.where)
-
-
-def _accepted(
-    access: CollectionAccess,
-    rows: CollectionRows,
-    documents: FilteredDocuments,
-    where: Mapping[str, Any],
-) -> Ids:
-    """Return the documents that a filter accepts, after checking its fields and what it compares them with."""
-    directory, last_seq = rows.record.directory, rows.record.last_seq
-    allowed = access.filters.matching(documents, where, directory, last_seq)
-
-    def kinds(name: str) -> Kinds:
-        return access.filters.kinds(documents, name, directory, last_seq)
-
-    try:
-        check_orderings(where, kinds)
-    except FilterError:  # what deleted documents had alone is no reason to refuse a filter
-        check_orderings(where, rows.documents.kinds)
-    if not len(allowed):
-        rows.documents.check_fields(where, documents.matching, kinds)
-    return allowed
+        return accepted_documents(access, rows, rows.documents, asked.where)
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:

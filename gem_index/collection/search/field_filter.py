@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F64, Mask
+from gem_index.collection.search.ordering import field_of
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.collection.state.filter_cache import FilteredDocuments
+from gem_index.errors import FilterError
 from gem_index.index.fields import Codes, Column, SnapshotFields
 from gem_index.index.hits import Ids
 from gem_index.store.documents import DocumentRepository
-from gem_index.store.kinds import NUMBER, Kinds, merged
+from gem_index.store.kinds import NUMBER, Kinds, check_orderings, merged
 
-__all__ = ["FieldFilter"]
+__all__ = ["FieldFilter", "accepted_documents"]
 
 _EXACT = 2**53
 
@@ -39,6 +43,11 @@ class FieldFilter:
         self._documents = documents
         self._fields = fields
         self._ids = ids
+
+    @property
+    def ids(self) -> Ids:
+        """The documents of the snapshot, ascending."""
+        return self._ids
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
         """Return the seqs of the documents after a seq that a filter accepts, ascending.
@@ -88,6 +97,36 @@ class FieldFilter:
         numbers = values.numbers[~np.isnan(values.numbers)][:1].tolist()
         return merged({NUMBER: numbers[0]} if numbers and held == name else {}, later)
 
+    def values(self, name: str) -> tuple[npt.NDArray[np.int64], list[Any] | F64] | None:
+        """Return the values of a field of all documents of the snapshot; None if the files do not have them.
+
+        Returns
+        -------
+        codes : int64 array (n,)
+            Of each document the position of its value in ``distinct``; -1 without the field.
+        distinct : list or float64 array
+            None for a value that has no such field. An array ascends.
+
+        Raises
+        ------
+        CorruptionError
+            If the files of fields cannot be read.
+        """
+        try:
+            column = self._column(name)
+        except _NotKeptError:
+            return None
+        if column is None:
+            return np.full(len(self._ids), -1, np.int64), []
+        held, values = column
+        if isinstance(values, Codes):
+            known = [field_of({held: json.loads(value)}, name) for value in values.values]
+            return values.codes.astype(np.int64) - 1, known
+        if held != name:  # a number has no fields
+            return np.full(len(self._ids), -1, np.int64), []
+        numbers, codes = np.unique(values.numbers, return_inverse=True)
+        return np.where(np.isnan(values.numbers), -1, codes), numbers[~np.isnan(numbers)]
+
     def _column(self, key: str) -> tuple[str, Column] | None:
         """Return the column that holds a field, and its name: "a.b" is a field, or one of the object "a".
 
@@ -136,6 +175,36 @@ class FieldFilter:
         bounds = _bounds(condition)
         pieces = judged([repr(number) for number in _representatives(bounds)])
         return pieces[_pieces(column.numbers, bounds)]
+
+
+def accepted_documents(
+    access: CollectionAccess,
+    rows: CollectionRows,
+    documents: FilteredDocuments,
+    where: Mapping[str, Any],
+) -> Ids:
+    """Return the documents that a filter accepts, after checking its fields and what it compares them with.
+
+    They ascend, and may include deleted and newer documents.
+
+    Raises
+    ------
+    FilterError
+        As from :meth:`gem_index.Collection.search`.
+    """
+    directory, last_seq = rows.record.directory, rows.record.last_seq
+    allowed = access.filters.matching(documents, where, directory, last_seq)
+
+    def kinds(name: str) -> Kinds:
+        return access.filters.kinds(documents, name, directory, last_seq)
+
+    try:
+        check_orderings(where, kinds)
+    except FilterError:  # what deleted documents had alone is no reason to refuse a filter
+        check_orderings(where, rows.documents.kinds)
+    if not len(allowed):
+        rows.documents.check_fields(where, documents.matching, kinds)
+    return allowed
 
 
 def _objects(name: str, values: Sequence[str]) -> list[str]:

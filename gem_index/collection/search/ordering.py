@@ -13,7 +13,7 @@ from gem_index.collection.results import SearchResult
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
 
-__all__ = ["Boost", "boosted", "field_of", "sorted_by"]
+__all__ = ["Boost", "boosted", "field_of", "sort_key", "sorted_by"]
 
 _SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_557_600.0}
 _FORM = re.compile(r"(?P<field>.+):(?P<number>\d+(\.\d+)?)(?P<unit>[hdwy]?)", re.DOTALL)
@@ -109,7 +109,7 @@ def sorted_by(results: Sequence[SearchResult], field: str) -> list[SearchResult]
         With ``-`` before it, the largest first.
     """
     name, descending = field.removeprefix("-"), field.startswith("-")
-    keyed = [(_key(field_of(hit.metadata, name)), hit) for hit in results]
+    keyed = [(sort_key(field_of(hit.metadata, name)), hit) for hit in results]
     known = [(key, hit) for key, hit in keyed if key is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)  # stable in both directions
     return [hit for _, hit in known] + [hit for key, hit in keyed if key is None]
@@ -147,7 +147,8 @@ def _date(value: object) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _key(value: object) -> tuple[int, float, str] | None:
+def sort_key(value: object) -> tuple[int, float, str] | None:
+    """Return what a value is ordered by: numbers and booleans, then texts; None for an empty text, a list or an object."""
     if isinstance(value, int | float):  # also False before True; whole numbers are compared exactly
         return 0, value, ""
     return (1, 0, value) if isinstance(value, str) and value else None

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gem_index.collection.state.access import CollectionAccess
-from gem_index.collection.state.metadata_fields import MetadataField, metadata_fields
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
+from gem_index.collection.state.metadata_fields import FieldCounts, MetadataField, metadata_fields
 from gem_index.documents import Document, check_ids
+from gem_index.errors import InputError
 from gem_index.store.database import FORK_GATE
 from gem_index.store.records import StoredDocument
 from gem_index.text.chunking import Chunking
+
+if TYPE_CHECKING:
+    from gem_index.collection.search.metadata_reader import MetadataReader
 
 __all__ = ["StoredDocuments"]
 
@@ -47,9 +51,15 @@ class StoredDocuments:
         return [_document(found[seqs[identifier]]) for identifier in wanted if identifier in seqs]
 
     def documents(
-        self, where: Mapping[str, Any] | None = None, offset: int = 0, limit: int | None = None
+        self,
+        where: Mapping[str, Any] | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+        *,
+        sort_by: str | None = None,
+        newest_first: bool = False,
     ) -> Iterator[Document]:
-        """Iterate over the documents that a filter accepts, in the order of their last change.
+        """Iterate over the documents that a filter accepts, in the order of their last change or of a field.
 
         They are the documents at the moment of the first step; later writes are not visible.
 
@@ -61,18 +71,24 @@ class StoredDocuments:
             How many documents to skip at the beginning; their texts are not read.
         limit : int, optional
             The largest number of documents to return. By default all are returned.
+        sort_by : str, optional
+            A metadata field, numbers before texts; with ``-`` before it, the largest first. Documents without a value come
+            last.
+        newest_first : bool
+            The last change first, also among equal values of a field.
 
         Raises
         ------
         FilterError
             If the filter is not of the documented form.
+        InputError
+            If no document has the field to sort by.
         """
         with self.access.workspace.database.reading_in_steps() as connection:
             with FORK_GATE.passing():
-                documents = self.access.rows(connection).documents
-                seqs = (
-                    documents.seqs() if where is None or where == {} else documents.accepted(where)
-                )
+                rows = self.access.rows(connection)
+                documents = rows.documents
+                seqs = self._metadata(rows).seqs(where, sort_by, newest_first)
             seqs = seqs[offset : None if limit is None else offset + limit]
             for begin in range(0, len(seqs), _READ_AT_ONCE):
                 batch = seqs[begin : begin + _READ_AT_ONCE].tolist()
@@ -85,7 +101,53 @@ class StoredDocuments:
         with self.access.reading() as rows:
             if where is None or where == {}:
                 return rows.counts().documents
-            return len(rows.documents.accepted(where))
+            return len(self._metadata(rows).seqs(where))
+
+    def count_by(
+        self, field: str, where: Mapping[str, Any] | None = None, limit: int | None = None
+    ) -> FieldCounts:
+        """Count the documents by the values of a metadata field.
+
+        The number of a value is the number of documents that the filter ``{field: value}`` accepts: a list counts once for
+        each of its members, and 1 and 1.0 are one value.
+
+        Parameters
+        ----------
+        field : str
+            As filters name it: ``author.name`` is a field of an object. ``year(created)``, ``month(created)`` and
+            ``day(created)`` count the documents by the part of a field of ISO dates, in the order of time.
+        where : mapping, optional
+            A filter as for :meth:`search`; only accepted documents are counted.
+        limit : int, optional
+            The largest number of values to return, the most frequent first; of periods, the last ones. By default all are
+            returned.
+
+        Returns
+        -------
+        FieldCounts
+            Equal numbers are in the order of the values.
+
+        Raises
+        ------
+        InputError
+            If no document has the field, the limit is below 1, or a value is not a date and a period is given.
+        FilterError
+            If the filter is not of the documented form.
+        """
+        if limit is not None and limit < 1:
+            raise InputError(f"the limit is {limit}; expected at least 1 value")
+        from gem_index.collection.search.periods import field_of_period, in_periods
+
+        with self.access.reading() as rows:
+            name, period = field_of_period(field)
+            if period is None:
+                return self._metadata(rows).count_by(field, where, limit)
+            return in_periods(self._metadata(rows).count_by(name, where, None), period, limit)
+
+    def _metadata(self, rows: CollectionRows) -> MetadataReader:
+        from gem_index.collection.search.metadata_reader import MetadataReader
+
+        return MetadataReader(self.access, rows)
 
     def metadata_fields(self) -> list[MetadataField]:
         """Return the fields of the metadata in a sample of 200 documents, the most frequent first, at most 100.

@@ -1,16 +1,17 @@
-"""The fields of the metadata of a sample of documents: their kinds and some values."""
+"""The fields of the metadata: in a sample of documents, and how many documents have each value."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from gem_index.files.tables import Tabular
 from gem_index.store.documents import DocumentRepository
 
-__all__ = ["MetadataField", "fields_of_sample", "metadata_fields"]
+__all__ = ["FieldCounts", "MetadataField", "ValueCount", "fields_of_sample", "metadata_fields"]
 
 _SAMPLED = 200  # documents
 _MOST_FIELDS = 100
@@ -24,13 +25,43 @@ class MetadataField:
 
     ``name`` is that by which filters name the field; ``kinds`` are those of its values, such as ``number``, ``ISO date`` or
     ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
-    to 1.
+    to 1; ``distinct`` is the number of its values.
     """
 
     name: str
     kinds: tuple[str, ...]
     values: tuple[Any, ...]
     documents: float
+    distinct: int
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    """A value of a metadata field, and how many documents have it."""
+
+    value: str | float | bool
+    documents: int
+
+
+@dataclass(frozen=True)
+class FieldCounts(Tabular):
+    """How many documents have each value of a metadata field; a table with a row for each value.
+
+    ``documents`` is the number of counted documents, ``missing`` the number of those without a value, ``distinct`` the
+    number of values, of which ``values`` has the most frequent ones, the most frequent first.
+    """
+
+    field: str
+    documents: int
+    missing: int
+    distinct: int
+    values: tuple[ValueCount, ...]
+
+    columns = ("value", "documents")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the values."""
+        return (asdict(each) for each in self.values)
 
 
 def metadata_fields(documents: DocumentRepository) -> list[MetadataField]:
@@ -51,6 +82,7 @@ def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> li
             tuple(sorted(documents.judged_kinds(name, sample))),
             tuple(json.loads(value) for value in _short(values)),
             values.total() / len(sample),
+            len(values),
         )
         for name, values in fields
     ]

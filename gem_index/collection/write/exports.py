@@ -50,6 +50,7 @@ class Export:
     chunking: str = "{}"
     analysis: str = "{}"
     description: str = ""
+    calibration: str = ""
 
 
 def write_export(
@@ -75,6 +76,7 @@ def write_export(
         "cutting": json.loads(record.cutting),
         "analysis": json.loads(record.analysis),
         "description": record.description,
+        "calibration": record.calibration,
         "fingerprint": encoder.fingerprint,
         "model": model_fields(model),
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gem_index.collection.state.calibration import Calibration
 from gem_index.collection.state.models import open_encoder
 from gem_index.collection.write.exports import (
     BINARY,
@@ -121,6 +122,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         chunking = _chunking(head.get("cutting", {}))
         analysis = _analysis(head.get("analysis", {}))
         description = _field({"description": "", **head}, "description", str)
+        calibration = _calibration(head.get("calibration", ""))
     except (ValueError, ConfigError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
@@ -135,7 +137,9 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 reason = error if isinstance(error, InputError) else f"found {quoted(row)}"
                 raise _damaged(path, f"of a document {reason}") from error
 
-    return Export(name, kind, model, documents, reading, chunking, analysis, description)
+    return Export(
+        name, kind, model, documents, reading, chunking, analysis, description, calibration
+    )
 
 
 def _is_text(value: object) -> bool:
@@ -167,6 +171,16 @@ def _analysis(value: Any) -> str:
     if not isinstance(value, dict) or not set(value) <= {"language", "version"}:
         raise ValueError(f"analysis is {quoted(value, 40)}, not language and version")
     return Analyzer.of(json.dumps(value)).stored
+
+
+def _calibration(value: Any) -> str:
+    """Return a calibration as stored JSON, empty without one; ValueError if it is malformed."""
+    if value == "":
+        return ""
+    try:
+        return Calibration.from_json(value).to_json()
+    except (TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"calibration is {quoted(value, 40)}, not a calibration") from error
 
 
 def _reading(value: Any) -> str:
@@ -303,6 +317,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
             export.analysis,
             export.description,
         )
+        names.use_calibration(record.id, export.calibration)
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:

@@ -12,22 +12,29 @@ from gem_index.collection.state.piece_encoder import index_fingerprint
 from gem_index.collection.write.writing import compact, index_errors
 from gem_index.errors import CorruptionError
 from gem_index.index.snapshot import Snapshot
+from gem_index.progress import Progress
 from gem_index.quoting import quoted
 
 __all__ = ["problems_of"]
 
 
-def problems_of(access: CollectionAccess, fix: bool) -> list[Problem]:
+def problems_of(access: CollectionAccess, fix: bool, show: Progress | None = None) -> list[Problem]:
     """Return the problems of a collection's files and documents; see :meth:`gem_index.Collection.verify`."""
     with access.reading():
         pass  # it exists
     details = _index_problems(access)
     if details and fix:
         with index_errors(access):
-            compact(access)
+            compact(access, show)
     problems = [Problem("index", f"{access.name}: {detail}", fix) for detail in details]
     with access.reading() as rows:
-        damaged = list(rows.documents.damaged())
+        total = rows.documents.count()
+
+        def compared(done: int) -> None:
+            if show is not None:
+                show("verify", done, total)
+
+        damaged = list(rows.documents.damaged(compared))
     return problems + [
         Problem(
             "documents",

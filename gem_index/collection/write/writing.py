@@ -26,7 +26,16 @@ from gem_index.progress import Progress
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, DetectedLanguage, detect_language
 
-__all__ = ["compact", "delete", "detect_analyzer", "index_errors", "refit", "upsert"]
+__all__ = [
+    "compact",
+    "delete",
+    "detect_analyzer",
+    "index_errors",
+    "refit",
+    "shorten_tail",
+    "upsert",
+    "warn_of_index",
+]
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,11 +65,11 @@ def upsert(
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
         detected = detect_analyzer(rows)
-        failed = _shorten_tail(access, rows.connection, progress) if index else None
+        failed = shorten_tail(access, rows.connection, progress) if index else None
         # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
-    _warn(access, failed)
+    warn_of_index(access, failed)
     return UpsertReport(
         collection=access.name,
         added=changed.added,
@@ -111,8 +120,8 @@ def delete(
             wanted = rows.documents.ids_of(rows.documents.accepted(where))
         deleted = len(set(rows.documents.seqs_of(wanted).values()))
         missing = rows.documents.delete(wanted)
-        failed = _shorten_tail(access, rows.connection)
-    _warn(access, failed)
+        failed = shorten_tail(access, rows.connection)
+    warn_of_index(access, failed)
     return DeleteReport(deleted, tuple(missing))
 
 
@@ -150,7 +159,7 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
         publish(access, access.encoder(), progress=progress, reuse=False)
 
 
-def _shorten_tail(
+def shorten_tail(
     access: CollectionAccess, connection: Connection, progress: Progress | None = None
 ) -> Exception | None:
     """Write a new snapshot in a transaction if the tail that it leaves is long; return the error if that fails."""
@@ -163,7 +172,7 @@ def _shorten_tail(
     return None
 
 
-def _warn(access: CollectionAccess, failed: Exception | None) -> None:
+def warn_of_index(access: CollectionAccess, failed: Exception | None) -> None:
     """Tell of an index that could not be written, after the commit.
 
     The documents are stored, and searches find them: an error would suggest that nothing was stored.

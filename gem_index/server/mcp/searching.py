@@ -146,6 +146,14 @@ class SearchArguments(Arguments):
         description="Only documents with at least this score. auto: the score of the collection's calibration, below which "
         "documents are weak; an error if the collection is not calibrated.",
     )
+    boost: str | None = Field(
+        default=None,
+        description="Prefer recent documents, or large numbers of a metadata field: created_at:30d (or h, w, y), votes:10.",
+    )
+    sort_by: str | None = Field(
+        default=None,
+        description="Return the found documents in the order of a metadata field; -year: the largest or latest first.",
+    )
     why: bool = Field(
         default=False, description="Also return which words make each document match in meaning."
     )
@@ -203,6 +211,8 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
             min_score=asked.min_score,
             why=asked.why,
             offset=asked.offset,
+            boost=asked.boost,
+            sort_by=asked.sort_by,
         )
 
     hits = await shared.ask_searched(asked.collection, work, long=asked.why or len(query) > SHORT)

@@ -9,12 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 
 from gem_index import CombinedEncoder, GemConfig, GemEncoder, open_provider
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
 from gem_index.gem import Components
 from gem_index.progress import ProgressOption
+from gem_index.sparse import SparseEncoder, WordFeatures
 
 __all__ = ["GemVectorizer"]
 
@@ -25,15 +28,21 @@ _NESTED = "config__"
 class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # untyped
     """Turns texts into vectors of unit length; ``fit`` adapts the principal directions to the texts and ignores labels.
 
-    It can transform before it is fitted, with the background components of its vectors. A named model or collection is
-    already fitted: ``fit`` opens it and does not change it. A pickle holds the fitted components and the fingerprint, not
-    the word vectors: unpickling opens them by name, and refuses other ones.
+    It can transform before it is fitted, with the background components of its vectors, unless ``words`` is set. A named
+    model or collection is already fitted: ``fit`` opens it and does not change it, and only learns which words there are. A
+    pickle holds the fitted components, the fingerprint and the fitted words, not the word vectors: unpickling opens them by
+    name, and refuses other ones.
 
     Parameters
     ----------
     vectors, model, collection, config, home, fingerprint
         As for :func:`gem_index.open_provider`; the fingerprint is that before ``fit``. The fields of the configuration are
         nested parameters: ``config__window``, ``config__n_removed`` and so on.
+    words : bool
+        Put a column for each term of the fitted texts beside the vectors, in one sparse matrix: a classifier then learns
+        from meaning and words together. The values are those of the sparse vectors of a vector database
+        (:class:`gem_index.sparse.SparseEncoder`) times the inverse document frequency. The statistics and the language are
+        those of the fitted texts; those of the collection, if one is named.
     progress : bool or callable, optional
         True for a bar on standard error while it fits and transforms; a function is called with stage, done and total, and
         must be picklable if the vectorizer is pickled.
@@ -42,6 +51,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ----------
     encoder_ : GemEncoder or CombinedEncoder
         After ``fit``.
+    words_ : WordFeatures, optional
+        After ``fit``: what makes the columns of the words, None without ``words``.
 
     Examples
     --------
@@ -59,6 +70,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         config: GemConfig | Mapping[str, Any] | str | None = None,
         home: str | Path | None = None,
         fingerprint: str | None = None,
+        words: bool = False,
         progress: ProgressOption = None,
     ) -> None:
         self.vectors = vectors
@@ -67,6 +79,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.config = config
         self.home = home
         self.fingerprint = fingerprint
+        self.words = words
         self.progress = progress
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -130,31 +143,62 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If X is not texts in one dimension, or none of them has a word.
         """
         texts = _texts(X)
-        encoder = self._open()
+        provider = open_provider(**self._provider_arguments)
         if self._fits:
             try:
-                encoder.fit(texts, progress=self.progress)
+                provider.encoder.fit(texts, progress=self.progress)
             except InputError as error:
                 raise ValueError(str(error)) from error
-        self.encoder_ = encoder
+        self.encoder_ = provider.encoder
+        words: WordFeatures | None = None
+        if self.words:
+            named = self.collection is not None
+            words = WordFeatures(
+                provider.sparse_encoder if named else SparseEncoder.fit(texts), texts
+            )
+        self.words_ = words
         self._fitted_with = self._provider_arguments
         return self
 
-    def fit_transform(self, X: Iterable[str], y: object = None) -> npt.NDArray[np.float32]:
-        """Fit on n texts and return their vectors; X is read once."""
+    def fit_transform(
+        self, X: Iterable[str], y: object = None
+    ) -> npt.NDArray[np.float32] | csr_matrix:
+        """Fit on n texts and return what :meth:`transform` returns for them; X is read once."""
         texts = _texts(X)
-        return self.fit(texts).encoder_.encode(texts, progress=self.progress)
+        return self.fit(texts)._transformed(texts)
 
-    def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32]:
-        """Return the vectors of n texts, float32 (n, dimension); zeros for a text without words."""
-        return self._encoder.encode(_texts(X), progress=self.progress)
+    def transform(self, X: Iterable[str]) -> npt.NDArray[np.float32] | csr_matrix:
+        """Return the vectors of n texts, float32 (n, dimension); zeros for a text without words.
+
+        With ``words`` it is a matrix in CSR form, float32 (n, dimension + terms): the vectors, of length 1, and the words
+        beside them, of length 3.
+
+        Raises
+        ------
+        NotFittedError
+            With ``words``, before ``fit``.
+        """
+        return self._transformed(_texts(X))
+
+    def _transformed(self, texts: list[str]) -> npt.NDArray[np.float32] | csr_matrix:
+        words = self._word_features
+        vectors = self._encoder.encode(texts, progress=self.progress)
+        return vectors if words is None else words.beside(vectors, texts)
+
+    @property
+    def _word_features(self) -> WordFeatures | None:
+        """What makes the columns of the words, None without words."""
+        if self.words and not hasattr(self, "encoder_"):
+            raise NotFittedError(
+                "this GemVectorizer has words=True and is not fitted; expected a call of fit, which learns the words"
+            )
+        return getattr(self, "words_", None)
 
     @property
     def _provider_arguments(self) -> dict[str, Any]:
         """The parameters that name an encoder, the arguments of :func:`gem_index.open_provider`."""
         params = self.get_params(deep=False)
-        del params["progress"]
-        return params
+        return {name: params[name] for name in params if name not in ("words", "progress")}
 
     @property
     def _fits(self) -> bool:
@@ -173,7 +217,8 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _n_features_out(self) -> int:
-        return self._encoder.dimension
+        words = self._word_features
+        return self._encoder.dimension + (0 if words is None else words.count)
 
     def _open(self, named: dict[str, Any] | None = None) -> GemEncoder | CombinedEncoder:
         """Open a new encoder from the given parameters, by default the current ones: a fit changes the encoder."""
@@ -183,7 +228,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
-        tags.requires_fit = False
+        tags.requires_fit = bool(self.words)
         tags.transformer_tags.preserves_dtype = []
         return tags
 

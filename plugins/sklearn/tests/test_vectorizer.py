@@ -109,7 +109,7 @@ class TestInvariants:
         assert vectorizer.fit(TEXTS, LABELS) is vectorizer
         assert vectorizer.get_params(deep=False) == before
         assert config == {"removed": 1}
-        assert set(vars(vectorizer)) == {*before, "encoder_", "_fitted_with"}
+        assert set(vars(vectorizer)) == {*before, "encoder_", "words_", "_fitted_with"}
 
     def test_transform_changes_nothing(self):
         for vectorizer in (GemVectorizer(), GemVectorizer().fit(TEXTS)):

@@ -1,16 +1,4 @@
-"""Sparse vectors of words: with them a vector database ranks as a collection's default search does.
-
-A collection scores a text by (cosine + 2.25 match) / 3.25. A match is an inner product of the text's term frequencies and
-the query's term weights. So a database that adds the inner products of the dense and of the sparse vectors ranks texts in
-the same order. Divided by 3.25, the sum is the same score.
-
-Code in another language can compute the vectors by these rules. The terms of a text are those of the collection's
-:class:`~gem_index.text.analyzer.Analyzer`. The index of a term is the first 4 bytes of the SHA-256 of its UTF-8 form, read
-as a big-endian number, without the highest bit. A term that occurs c times in a text of L terms has the value
-c / (c + 1.2 (0.25 + 0.75 L / M)); M is the mean number of terms of a text. A term of a query has the value
-2.25 w / (sum of all w); :func:`gem_index.index.terms.match_weights` describes w. If terms have the same index, their values
-are added.
-"""
+"""Sparse vectors of words by the word statistics of a corpus."""
 
 from __future__ import annotations
 
@@ -43,6 +31,7 @@ from gem_index.index.word_statistics import WordStatistics
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
+from gem_index.text.languages import detect_language
 from gem_index.text.tokens import check_text, check_texts
 
 __all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
@@ -92,8 +81,10 @@ class SparseEncoder:
         self.frequencies = frequencies
 
     @classmethod
-    def fit(cls, texts: Iterable[str], analyzer: Analyzer) -> SparseEncoder:
+    def fit(cls, texts: Iterable[str], analyzer: Analyzer | None = None) -> SparseEncoder:
         """Return an encoder with the statistics of some texts, which are read once.
+
+        Without an analyzer it is that of the language of the first texts.
 
         Raises
         ------
@@ -101,6 +92,9 @@ class SparseEncoder:
             If ``texts`` is one string or not iterable, or one of them is not a string.
         """
         check_texts(texts)
+        if analyzer is None:
+            texts = [check_text(text, "text") for text in texts]
+            analyzer = Analyzer(detect_language(texts).language)
         found = WordStatistics()
         for text in texts:
             found.count(analyzer.terms(check_text(text, "text")))

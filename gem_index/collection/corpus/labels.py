@@ -1,0 +1,126 @@
+"""The labels of documents, as :meth:`gem_index.Collection.label` returns them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gem_index.files.tables import Tabular
+from gem_index.notebook import html_table
+
+__all__ = ["DocumentLabel", "LabelQuality", "Labels"]
+
+
+@dataclass(frozen=True)
+class DocumentLabel:
+    """The label of a document.
+
+    Attributes
+    ----------
+    id : str
+    label : str
+    probability : float
+        That of the label, by the classifier; 1 for an example.
+    example : bool
+        Whether a person gave the label.
+    """
+
+    id: str
+    label: str
+    probability: float
+    example: bool
+
+
+@dataclass(frozen=True)
+class LabelQuality:
+    """How well the classifier finds the documents of a label, in cross-validation.
+
+    Attributes
+    ----------
+    label : str
+    examples : int
+    precision : float
+        The share of right ones among the examples that got the label; 0 if none got it.
+    recall : float
+        The share of the label's examples that got it.
+    """
+
+    label: str
+    examples: int
+    precision: float
+    recall: float
+
+
+class Labels(list[DocumentLabel], Tabular):
+    """The labels of the documents, in the order in which the documents were stored; a table with a row for each.
+
+    Parameters
+    ----------
+    labels : iterable of DocumentLabel
+    qualities : iterable of LabelQuality
+        For each label, the most frequent first.
+    accuracy : float
+        The share of the examples that get their label from a classifier that learned from other examples.
+    interval : tuple of float
+        Of the accuracy, 95 % (Wilson, 1927).
+    parts : int
+        Into how many parts the examples were divided for this.
+    unlabeled : int
+        How many documents have no label, because they have no words or the probability is too low.
+
+    Attributes
+    ----------
+    qualities, accuracy, interval, parts, unlabeled
+        As above.
+    changed : int
+        How many documents have another value of the field now.
+    """
+
+    def __init__(
+        self,
+        labels: Iterable[DocumentLabel],
+        qualities: Iterable[LabelQuality],
+        accuracy: float,
+        interval: tuple[float, float],
+        parts: int,
+        unlabeled: int,
+    ) -> None:
+        super().__init__(labels)
+        self.qualities = tuple(qualities)
+        self.accuracy = accuracy
+        self.interval = interval
+        self.parts = parts
+        self.unlabeled = unlabeled
+        self.changed = 0
+
+    columns = ("id", "label", "probability", "example")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of the documents."""
+        return (asdict(each) for each in self)
+
+    @property
+    def baseline(self) -> float:
+        """The accuracy of a classifier that always chooses the most frequent label."""
+        sizes = [each.examples for each in self.qualities]
+        return max(sizes) / sum(sizes)
+
+    def field_values(self) -> dict[str, str]:
+        """Return the label for the id of each document, for :meth:`gem_index.Collection.set_field`."""
+        return {each.id: each.label for each in self}
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            ("label", "examples", "precision", "recall", "documents"),
+            (
+                (
+                    each.label,
+                    each.examples,
+                    f"{each.precision:.2f}",
+                    f"{each.recall:.2f}",
+                    sum(document.label == each.label for document in self),
+                )
+                for each in self.qualities
+            ),
+        )

@@ -1,0 +1,58 @@
+"""Documents, and results that name documents, as rows of a table with chosen metadata fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from gem_index.documents import Document
+
+__all__ = ["OWN_COLUMNS", "column_names", "rows_of_documents", "rows_with_fields"]
+
+OWN_COLUMNS = ("id", "text")
+_BLOCK = 1000  # documents
+
+
+def column_names(fields: Sequence[str], own: Sequence[str]) -> dict[str, str]:
+    """Return the column of each metadata field: its name, ``metadata.NAME`` if another column has this name."""
+    return {field: f"metadata.{field}" if field in own else field for field in fields}
+
+
+def rows_of_documents(
+    documents: Iterable[Document], columns: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of documents: id, text and the fields that they have."""
+    for document in documents:
+        yield {"id": document.id, "text": str(document.text), **_fields(document, columns)}
+
+
+def rows_with_fields(
+    rows: Iterable[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    get: Callable[[list[str]], list[Document]],
+) -> Iterator[dict[str, Any]]:
+    """Iterate over rows with metadata fields of the documents that they name in ``id``."""
+    if not columns:
+        yield from map(dict, rows)
+        return
+    iterator = iter(rows)
+    while block := list(islice(iterator, _BLOCK)):
+        found = {each.id: each for each in get([row["id"] for row in block])}
+        for row in block:
+            document = found.get(row["id"])
+            yield {**row, **(_fields(document, columns) if document is not None else {})}
+
+
+def _fields(document: Document, columns: Mapping[str, str]) -> dict[str, Any]:
+    found = {column: _value(document.metadata, field) for field, column in columns.items()}
+    return {column: value for column, value in found.items() if value is not None}
+
+
+def _value(metadata: Mapping[str, Any], field: str) -> Any:
+    """Return the value of a field as filters name it, ``outer.inner`` inside an object; None without one."""
+    if field in metadata:
+        return metadata[field]
+    outer, _, inner = field.partition(".")
+    below = metadata.get(outer)
+    return _value(below, inner) if inner and isinstance(below, Mapping) else None
