@@ -3,6 +3,7 @@
 import { api, explained } from "./api.js";
 import { careView } from "./care.js";
 import { compareView } from "./compare.js";
+import { documentsView } from "./documents.js";
 import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { mapView } from "./map.js";
 import { rerankView } from "./rerank.js";
@@ -13,6 +14,7 @@ import { uploadView } from "./upload.js";
 
 const VIEWS = {
   search: ["Search", searchView],
+  documents: ["Documents", documentsView],
   rerank: ["Re-rank", rerankView],
   compare: ["Compare", compareView],
   map: ["Map", mapView],
@@ -32,10 +34,20 @@ let mounted = null; // collection and view
 let leaving = new AbortController(); // its requests end with the view
 let update = null;
 
-fill(document.getElementById("side"),
+const side = document.getElementById("side");
+// on a phone the views are behind this button
+const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "views", click: () => unfold(!side.classList.contains("open")) }, "Menu");
+
+function unfold(open) {
+  side.classList.toggle("open", open);
+  menu.setAttribute("aria-expanded", String(open));
+}
+
+fill(side,
   h("div", { class: "brand" }, h("span", { class: "mark", "aria-hidden": "true" }), "gem-index"),
   h("div", { class: "choose" }, h("label", { for: "collection" }, "Collection"), select, about),
-  h("nav", { "aria-label": "Views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
+  menu,
+  h("nav", { "aria-label": "Views", id: "views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
   problem,
   h("div", { class: "foot" }, themeSwitch(),
     h("p", { class: "keys" }, h("kbd", null, "/"), " search ", h("kbd", null, "\u2191"), h("kbd", null, "\u2193"), " hits ",
@@ -73,6 +85,7 @@ function show({ collection, view, params }) {
     if (name === named) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  unfold(false);
   document.title = `${collection ?? "gem-index"} \u00b7 ${title}`;
   const here = JSON.stringify([collection, named, collections === null]);
   if (mounted !== here) {
@@ -107,6 +120,11 @@ function welcome() {
     h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl")));
 }
 
+side.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !side.classList.contains("open")) return;
+  unfold(false);
+  menu.focus();
+});
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (document.querySelector("dialog[open]") || event.target.closest("input:not([type=radio],[type=checkbox]), textarea, select")) return;

@@ -1,10 +1,13 @@
 // Search a collection.
 
 import { api, ApiError, collectionPath, explained } from "./api.js";
-import { announce, count, field, figure, fill, h, largest, own, problemPlace } from "./dom.js";
+import { problemOf, shownValue } from "./conditions.js";
+import { announce, count, figure, fill, h, largest, own, problemPlace } from "./dom.js";
 import { codePanel, command, curl, exactly, keywords, python, pythonOf } from "./code.js";
+import { facets, fieldsOf } from "./facets.js";
+import { filterBuilder } from "./filters.js";
 import { matchView } from "./match.js";
-import { place } from "./router.js";
+import { format, place } from "./router.js";
 import { excerpt, shaded } from "./texts.js";
 
 const QUIET = 120; // ms without a key pressed
@@ -35,12 +38,16 @@ export function searchView(root, { collection, status, signal, setParams }) {
   };
   const [pieces, piecesLabel] = option("pieces", "pieces apart");
   const [collapse, collapseLabel] = option("collapse", "one of near-duplicates");
-  const where = h("textarea", { rows: 2, spellcheck: "false", placeholder: "{\"lang\": \"en\"}", input: soon });
-  const [whereProblem, tellWhere] = problemPlace({ id: "where-problem" });
-  const filters = h("details", { class: "filters" }, h("summary", null, "Filter"),
-    field("Only documents with these metadata (a filter as JSON)", where,
-      ["A value, or an operator: ", h("code", null, "{\"year\": {\"$gte\": 2020}, \"lang\": {\"$in\": [\"en\", \"de\"]}}"), "."]),
-    whereProblem);
+  let where = ""; // the filter as JSON
+  const filter = filterBuilder({ changed: (text, { typed } = {}) => {
+    where = text;
+    if (typed) soon();
+    else now(true);
+  } });
+  const side = status.table ? null : facets({ collection, signal, changed: (text) => {
+    where = text;
+    now(true);
+  } });
   const [problem, tell] = problemPlace();
   const list = h("ol", { class: "hits", "aria-label": "Hits" });
   const note = h("p", { class: "note" });
@@ -49,9 +56,15 @@ export function searchView(root, { collection, status, signal, setParams }) {
     h("form", { role: "search", submit: (event) => { event.preventDefault(); now(true); } },
       h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, "Search")),
       h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k),
-        status.table ? null : collapseLabel, piecesLabel),
-      filters),
-    problem, note, list, code.panel);
+        status.table ? null : collapseLabel, piecesLabel)),
+    filter.element, filter.chips,
+    h("div", { class: "narrowed" }, side?.element, h("div", null, problem, note, list)), code.panel);
+  if (side) {
+    fieldsOf(collection, signal).then((fields) => {
+      filter.offer(fields);
+      side.offer(fields);
+    }).catch((error) => tell(explained(error)));
+  } else filter.offer([]);
   list.addEventListener("keydown", keys);
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
@@ -71,7 +84,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
   function change(changes, options) {
     clearTimeout(timer);
     timer = 0;
-    setParams({ q: query.value, where: where.value.trim(), k: limited(k.value), open: "", ...changes }, options);
+    setParams({ q: query.value, where, k: limited(k.value), open: "", ...changes }, options);
   }
 
   function keys(event) {
@@ -107,10 +120,8 @@ export function searchView(root, { collection, status, signal, setParams }) {
       fill(list);
       note.textContent = "";
       code.refresh();
-      const filter = asked.where && error instanceof ApiError && /filter|field|operator|where/.test(error.message);
-      (filter ? tellWhere : tell)(explained(error));
-      where.setAttribute("aria-invalid", String(Boolean(filter)));
-      if (filter) filters.open = true;
+      if (asked.where && error instanceof ApiError && /filter|field|operator|where/.test(error.message)) filter.refuse(explained(error));
+      else tell(explained(error));
     } finally {
       if (running === mine) {
         running = null;
@@ -124,7 +135,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
     hits = found;
     const most = largest(hits.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
     fill(list, hits.map((hit, i) => hitItem(hit, i, most)));
-    note.textContent = (hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.") + weakness(hits) + correction(corrected);
+    note.textContent = (hits.length ? `${count(hits.length, "hit")}, best first.` : "Nothing found.") + weakness(hits) + correction(corrected);
     announce(note.textContent);
     openPlace();
     code.refresh();
@@ -171,13 +182,13 @@ export function searchView(root, { collection, status, signal, setParams }) {
       hit.why ? matchView(hit.why, collection, ["Question", hit.piece ? `Piece ${hit.piece.number} of ${hit.id}` : hit.id])
         : h("p", { class: "help" }, `Words are compared for questions of up to ${count(EXPLAINED)} characters.`),
       hit.piece ? h("details", null, h("summary", null, "The whole document"), h("p", { class: "text", dir: "auto" }, hit.text)) : null,
+      status.table ? null : h("p", null, h("a", { href: format({ collection, view: "documents", params: { doc: hit.id } }) }, "Open the document")),
     ];
   }
 
   return function update(params) {
     put(query, params.q ?? "");
-    put(where, params.where ?? "");
-    if (params.where) filters.open = true;
+    where = params.where ?? "";
     put(k, limited(params.k) || 10);
     for (const input of modes.querySelectorAll("input")) input.checked = input.value === (params.mode || "hybrid");
     pieces.checked = Boolean(params.pieces);
@@ -191,15 +202,11 @@ export function searchView(root, { collection, status, signal, setParams }) {
     }
     shown = question;
     tell("");
-    tellWhere("");
-    where.removeAttribute("aria-invalid");
-    const wrong = asked.where ? problemOf(asked.where) : "";
+    const wrong = filter.show(where);
+    if (!wrong) side?.show(where);
     if (wrong) {
       running?.abort();
       running = null;
-      filters.open = true;
-      where.setAttribute("aria-invalid", "true");
-      tellWhere(wrong);
     } else if (!(asked.q ?? "").trim()) {
       running?.abort();
       running = null;
@@ -224,15 +231,6 @@ function limited(value) {
 
 function nameOf(hit) {
   return place.params.pieces && hit.piece ? `${hit.id}#${hit.piece.number}` : hit.id;
-}
-
-function problemOf(text) {
-  try {
-    const value = JSON.parse(text);
-    return value && typeof value === "object" && !Array.isArray(value) ? "" : "The filter is no object; expected {\"field\": value}.";
-  } catch (error) {
-    return `The filter is not JSON yet: ${error.message}.`;
-  }
 }
 
 function optionsOf(asked) {
@@ -273,7 +271,7 @@ function labels(hit) {
   if (!fields.length && !hit.similar?.length) return null;
   return h("ul", { class: "labels", "aria-label": "Metadata" },
     fields.map(([name, value]) => h("li", null, own(name, { class: "name" }), " ",
-      own(typeof value === "string" ? value : JSON.stringify(value)))),
+      own(shownValue(value)))),
     hit.similar?.length ? h("li", null, h("span", { class: "name" }, "also "), own(hit.similar.join(", "))) : null);
 }
 

@@ -21,7 +21,7 @@ class TestSearch:
         assert page.locator(".score").all_inner_texts() == [
             f"{hit['score']:.3f}" for hit in expected
         ]
-        expect(page.get_by_role("status")).to_have_text("5 hits, best first")
+        expect(page.get_by_role("status")).to_have_text("5 hits, best first.")
         assert "renew" in page.locator(".hit").first.locator("mark").all_inner_texts()
 
     def test_weak_hits_are_marked(self, visit, home):
@@ -73,6 +73,7 @@ class TestSearch:
         page.get_by_role("radio", name="meaning").check()
         page.get_by_role("spinbutton").fill("3")
         page.get_by_text("Filter", exact=True).click()
+        page.get_by_text("As JSON", exact=True).click()
         page.get_by_label("Only documents").fill(
             '{"lang": {"$in": ["de", "en"]}, "year": {"$exists": false}}'
         )
