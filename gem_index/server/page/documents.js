@@ -7,7 +7,7 @@ import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { documentPage } from "./document.js";
 import { facets, fieldsOf } from "./facets.js";
 import { filterBuilder } from "./filters.js";
-import { place } from "./router.js";
+import { format, place } from "./router.js";
 
 const PAGE = 20;
 const EXCERPT = 420; // characters
@@ -17,7 +17,7 @@ const MOST_SAVED = 10_000;
 const SORTABLE = ["number", "ISO date", "text"];
 
 /** Make the view; returns what brings it to the present place. */
-export function documentsView(root, { collection, status, refresh, signal, setParams }) {
+export function documentsView(root, { collection, refresh, signal, setParams }) {
   let timer = 0;
   let running = null;
   let shown = null; // what the list shows
@@ -32,12 +32,13 @@ export function documentsView(root, { collection, status, refresh, signal, setPa
   const [problem, tell] = problemPlace();
   const note = h("p", { class: "note" });
   const list = h("ol", { class: "hits", "aria-label": "Documents" });
+  const offer = h("div", { class: "actions" });
   const save = h("button", { type: "button", click: download });
   const previous = h("button", { type: "button", click: () => turn(-1) }, "Previous");
   const next = h("button", { type: "button", click: () => turn(1) }, "Next");
   const pages = h("nav", { class: "row pages", "aria-label": "Pages" }, previous, next, save);
   const browse = h("div", { class: "narrowed" }, side.element,
-    h("div", null, h("div", { class: "row options" }, h("label", { class: "small", for: "order" }, "Order ", order)), filter.element, filter.chips, problem, note, list, pages));
+    h("div", null, h("div", { class: "row options" }, h("label", { class: "small", for: "order" }, "Order ", order)), filter.element, filter.chips, problem, note, offer, list, pages));
   const one = documentPage({ collection, signal, changed: async () => { shown = null; await refresh(); } });
   const code = codePanel(() => snippets(collection));
   fill(root, browse, one.element, code.panel);
@@ -82,6 +83,7 @@ export function documentsView(root, { collection, status, refresh, signal, setPa
       shown = null;
       fill(list);
       fill(note);
+      fill(offer);
       pages.hidden = true;
       if (params.where && /filter|field|operator/.test(error.message)) filter.refuse(explained(error));
       else tell(explained(error));
@@ -97,7 +99,9 @@ export function documentsView(root, { collection, status, refresh, signal, setPa
     list.style.setProperty("--digits", String(from + documents.length).length);
     fill(list, documents.map((each, i) => item(each, from + i)));
     fill(note, documents.length ? `${count(from + 1)}\u2013${count(from + documents.length)} of ${count(total, "document")}`
-      : total ? `There are only ${count(total, "document")}.` : place.params.where ? "No document is accepted by the filter." : "This collection has no documents yet.");
+      : total ? `There are only ${count(total, "document")}.` : place.params.where ? "The filter accepts no document." : "This collection has no documents yet.");
+    fill(offer, total ? null : place.params.where ? h("button", { type: "button", click: () => setParams({ where: "", from: "" }) }, "Show all documents")
+      : h("a", { class: "button", href: format({ collection, view: "upload", params: {} }) }, "Add documents"));
     announce(note.textContent);
     pages.hidden = !total;
     previous.hidden = from === 0;
@@ -161,7 +165,7 @@ function orders(fields) {
 }
 
 /** Return the metadata of a document as a list. */
-export function labels(metadata) {
+function labels(metadata) {
   const entries = Object.entries(metadata);
   return entries.length ? h("ul", { class: "labels", "aria-label": "Metadata" },
     entries.map(([name, value]) => h("li", null, own(name, { class: "name" }), " ", own(shownValue(value))))) : null;

@@ -92,6 +92,14 @@ class TestBrowsing:
     def test_an_empty_collection_says_so(self, visit):
         page = visit.go("empty", "documents")
         expect(page.locator(".note")).to_have_text("This collection has no documents yet.")
+        page.get_by_role("link", name="Add documents").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Add empty")
+
+    def test_a_filter_that_accepts_nothing_says_so(self, visit, rows):
+        page = visit.go("rows", "documents", where='{"year":{"$gt":2050}}')
+        expect(page.locator(".note")).to_have_text("The filter accepts no document.")
+        page.get_by_role("button", name="Show all documents").click()
+        expect(page.locator(".note")).to_have_text("1\u201320 of 57 documents")
 
     def test_what_is_shown_can_be_downloaded(self, visit, rows):
         page = visit.go("rows", "documents", where='{"lang":"zh"}')
