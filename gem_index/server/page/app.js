@@ -73,6 +73,11 @@ function show({ collection, view, params }) {
     go({ collection: collections[0].name }, { replace: true });
     return;
   }
+  const starting = collections?.length === 0;
+  if (starting && view !== "upload") {
+    go({ view: "upload" }, { replace: true });
+    return;
+  }
   const allowed = known?.table ? OF_TABLES : Object.keys(VIEWS);
   const named = allowed.includes(view) ? view : "search";
   const [title, make] = VIEWS[named];
@@ -95,11 +100,10 @@ function show({ collection, view, params }) {
     leaving = new AbortController();
     const { signal } = leaving;
     const root = h("div", { class: `view ${named}` });
-    fill(main, h("h1", null, title, collection ? [" ", own(collection, { class: "of" })] : null), root);
+    fill(main, h("h1", null, starting ? "Search your own texts" : [title, collection ? [" ", own(collection, { class: "of" })] : null]), starting ? welcome() : null, root);
     const unknown = collection !== null && !known && collections?.length;
     if (collections === null) fill(root, h("div", { class: "actions" }, h("button", { type: "button", click: () => refresh().then(() => main.focus()) }, "Try again")));
     else if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
-    else if (!known && named !== "upload") fill(root, welcome());
     update = collections !== null && !unknown && (known || named === "upload") ? make(root, {
       collection,
       status: known,
@@ -114,10 +118,8 @@ function show({ collection, view, params }) {
 
 function welcome() {
   return h("div", { class: "empty" },
-    h("p", null, "There is no collection yet."),
-    h("p", null, h("a", { href: format({ collection: null, view: "upload", params: {} }) }, "Make one from a file"),
-      ", here or on the command line:"),
-    h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl")));
+    h("p", null, "There is no collection yet. Choose a file, and name a collection for its documents. Then you can search them."),
+    h("details", null, h("summary", null, "On the command line"), h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl"))));
 }
 
 side.addEventListener("keydown", (event) => {
