@@ -83,7 +83,7 @@ function show({ collection, view, params }) {
   const [title, make] = VIEWS[named];
   select.value = collection ?? "";
   fill(about, known?.table ? h("span", null, "a table of a vector database") : known ? [h("span", null, count(known.documents, "document")),
-    h("span", null, known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet")] : null);
+    h("span", null, known.fitted ? `fitted on ${count(known.fitted, known.fitted > known.documents ? "piece" : "text")}` : "not fitted yet")] : null);
   for (const [name, link] of links) {
     link.parentElement.hidden = !allowed.includes(name);
     link.setAttribute("href", format({ collection, view: name, params: {} })); // a fixed prefix: it leads nowhere else

@@ -33,12 +33,12 @@ export function searchView(root, { collection, status, signal, setParams }) {
       h("input", { type: "radio", name: "mode", value: mode, change: () => change({ mode: mode === "hybrid" ? "" : mode }) }),
       h("span", null, label))));
   const k = h("input", { type: "number", min: 1, max: MOST, step: 1, inputmode: "numeric", change: () => change({}) });
-  const option = (name, label) => {
+  const option = (name, label, title) => {
     const box = h("input", { type: "checkbox", change: () => change({ [name]: box.checked ? 1 : "" }) });
-    return [box, h("label", { class: "check" }, box, label)];
+    return [box, h("label", { class: "check", title }, box, label)];
   };
-  const [pieces, piecesLabel] = option("pieces", "pieces apart");
-  const [collapse, collapseLabel] = option("collapse", "one of near-duplicates");
+  const [pieces, piecesLabel] = option("pieces", "pieces of long texts", "Each piece of a long text is a hit of its own");
+  const [collapse, collapseLabel] = option("collapse", "hide near-duplicates", "Of documents that say nearly the same, show only the best");
   let where = ""; // the filter as JSON
   const filter = filterBuilder({ changed: (text, { typed } = {}) => {
     where = text;

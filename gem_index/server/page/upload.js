@@ -86,7 +86,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     if (file !== chosen || !names.length) return;
     fill(columns, names.map((name) => h("option", { value: name })));
     fill(found, "Its fields: ", names.slice(0, 30).map((name, i) => [i ? ", " : "", own(name)]), names.length > 30 ? " \u2026" : "");
-    if (!names.includes("text")) root.querySelector("#fields").open = true;
+    if (!names.includes("text") && inspected === null) root.querySelector("#fields").open = true;
   }
 
   /** Ask the server which fields a file has, as the command inspect does, and choose those that plainly are id and text. */
