@@ -17,16 +17,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gem_index.arrays import SparseVector
 from gem_index.checks import check_number, check_whole_number
 from gem_index.errors import ConfigError, InputError
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.fusion import MATCH_WEIGHT
 from gem_index.index.terms import (
     BACKGROUND_WORDS,
@@ -41,10 +46,36 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import check_text, check_texts
 
-__all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
+__all__ = ["Analyzer", "SparseEncoder", "SparseVector", "WordStatistics"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
+_BLOCK = 2000  # texts whose vectors are computed together
+_NOTHING = np.zeros(0, np.float32)
+
+
+@dataclass
+class WordStatistics:
+    """How many texts and terms there are, and how many of the texts hold each term.
+
+    The sum of the statistics of parts is that of the whole.
+    """
+
+    texts: int = 0
+    terms: int = 0
+    frequencies: Counter[str] = field(default_factory=Counter)
+
+    def count(self, terms: Sequence[str]) -> None:
+        """Count a text by its terms."""
+        self.texts += 1
+        self.terms += len(terms)
+        self.frequencies.update(set(terms))
+
+    def add(self, other: WordStatistics) -> None:
+        """Add those of another part."""
+        self.texts += other.texts
+        self.terms += other.terms
+        self.frequencies.update(other.frequencies)
 
 
 class SparseEncoder:
@@ -95,14 +126,16 @@ class SparseEncoder:
             If ``texts`` is one string or not iterable, or one of them is not a string.
         """
         check_texts(texts)
-        frequencies: Counter[str] = Counter()
-        count = terms = 0
+        found = WordStatistics()
         for text in texts:
-            found = analyzer.terms(check_text(text, "text"))
-            frequencies.update(set(found))
-            count += 1
-            terms += len(found)
-        return cls(analyzer, count, terms / max(count, 1), frequencies)
+            found.count(analyzer.terms(check_text(text, "text")))
+        return cls.of(found, analyzer)
+
+    @classmethod
+    def of(cls, found: WordStatistics, analyzer: Analyzer) -> SparseEncoder:
+        """Return an encoder with statistics that were counted by terms of the analyzer."""
+        mean_terms = found.terms / max(found.texts, 1)
+        return cls(analyzer, found.texts, mean_terms, found.frequencies)
 
     @classmethod
     def background(cls, language: str = "en") -> SparseEncoder:
@@ -130,12 +163,30 @@ class SparseEncoder:
             If ``texts`` is one string or not iterable, or one of them is not a string.
         """
         check_texts(texts)
-        return [self._document(check_text(text, "text")) for text in texts]
+        rest = (check_text(text, "text") for text in texts)
+        found: list[SparseVector] = []
+        while block := list(islice(rest, _BLOCK)):
+            found += self._documents(CountedTexts(self.analyzer, block))
+        return found
 
-    def _document(self, text: str) -> SparseVector:
-        terms = self.analyzer.terms(text)
-        norm = K1 * (1 - B + B * len(terms) / max(self.mean_terms, 1e-9))
-        return _vector({term: times / (times + norm) for term, times in Counter(terms).items()})
+    def _documents(self, texts: CountedTexts) -> list[SparseVector]:
+        """Return the vector of each text of a block."""
+        norms = K1 * (1 - B + B * texts.lengths / max(self.mean_terms, 1e-9))
+        values = texts.times / (texts.times + norms[texts.places])
+        of_terms = np.array([_index(term) for term in texts.terms], np.int64)
+        indices = np.repeat(of_terms, np.diff(texts.begins))
+        order = np.lexsort((indices, texts.places))
+        places, indices, values = texts.places[order], indices[order], values[order]
+        new = np.ones(len(order), bool)  # other terms of a text with the same index are added
+        new[1:] = (np.diff(places) != 0) | (np.diff(indices) != 0)
+        first = np.flatnonzero(new)
+        sums = np.add.reduceat(values, first).astype(np.float32) if len(first) else _NOTHING
+        indices, places = indices[first], places[first]
+        ends = np.searchsorted(places, np.arange(len(texts.lengths) + 1))
+        return [
+            SparseVector(indices[begin:end], sums[begin:end])
+            for begin, end in pairwise(ends.tolist())
+        ]
 
     def embed_query(self, text: str) -> SparseVector:
         """Return the vector of a query; it is empty if no text of the statistics has one of its terms.

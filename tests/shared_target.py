@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from gem_index.arrays import WORD_DIMENSIONS
 from gem_index.targets import Neighbor, TargetDocument, TargetSchema
 
 ENTRY_POINTS = "[gem_index.targets]\nshared = shared_target:SharedTarget\nsingle = shared_target:SingleTarget\n"
@@ -28,12 +31,18 @@ class SharedTable:
 
     def upsert(self, documents):
         rows = [
-            (each.id, each.vector.tobytes(), each.text, json.dumps(dict(each.metadata)))
+            (
+                each.id,
+                each.vector.tobytes(),
+                each.text,
+                json.dumps(dict(each.metadata)),
+                None if each.words is None else pickle.dumps(each.words),
+            )
             for each in documents
         ]
         with self._connection:
             self._connection.executemany("INSERT INTO writes VALUES (?)", [row[:1] for row in rows])
-            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", rows)
+            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)", rows)
 
     def delete(self, ids):
         with self._connection:
@@ -46,11 +55,24 @@ class SharedTable:
         found = [Neighbor(each.id, float(each.vector @ vector)) for each in self.documents()]
         return sorted(found, key=lambda hit: -hit.score)[:k]
 
+    def match(self, words, k):
+        found = [Neighbor(each.id, each.words.dot(words)) for each in self.documents()]
+        return sorted(found, key=lambda hit: -hit.score)[:k]
+
     def documents(self):
-        for name, vector, text, metadata in self._connection.execute("SELECT * FROM rows"):
+        rows = self._connection.execute("SELECT * FROM rows")
+        for name, vector, text, metadata, words in rows:
             yield TargetDocument(
-                name, np.frombuffer(vector, np.float32), text, json.loads(metadata)
+                name,
+                np.frombuffer(vector, np.float32),
+                text,
+                json.loads(metadata),
+                None if words is None else pickle.loads(words),
             )
+
+    def fetch(self, ids):
+        wanted = set(ids)
+        return {each.id: each for each in self.documents() if each.id in wanted}
 
     def metadata_of(self, ids):
         wanted = set(ids)
@@ -63,9 +85,11 @@ class SharedTable:
 
 class SharedTarget:
     many_writers = True
+    word_dimensions = WORD_DIMENSIONS
 
     def __init__(self, url):
         self.url = url
+        self.query_table = replace(url, path=f"{url.path}__query")
         self._connection = sqlite3.connect(url.path, timeout=60)
 
     def unsupported(self, metadata):
@@ -83,7 +107,9 @@ class SharedTarget:
             self._connection.execute("CREATE TABLE schema (text)")
             self._connection.execute("CREATE TABLE writes (id)")
             self._connection.execute("CREATE TABLE finished (id)")
-            self._connection.execute("CREATE TABLE rows (id PRIMARY KEY, vector, text, metadata)")
+            self._connection.execute(
+                "CREATE TABLE rows (id PRIMARY KEY, vector, text, metadata, words)"
+            )
             self._connection.execute(
                 "INSERT INTO schema VALUES (?)", [json.dumps(schema.to_strings())]
             )

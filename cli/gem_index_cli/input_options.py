@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -321,6 +321,12 @@ class InputOptions:
                 column: kind for column, kind in choices["types"].items() if column not in untyped
             }
         return choices
+
+    def silent(self) -> InputOptions:
+        """Return the same options for one more reading, which shows no bad record and no note."""
+        found = replace(self, report=None)
+        found.log.end()
+        return found
 
     @cached_property
     def log(self) -> ReadingLog:

@@ -41,6 +41,14 @@ Drop = Annotated[
     typer.Option("--drop-unsupported", help="Leave out metadata that the database cannot store."),
 ]
 
+DenseOnly = Annotated[
+    bool,
+    typer.Option(
+        "--dense-only",
+        help="Store no sparse vectors of words beside the dense ones in a new table.",
+    ),
+]
+
 
 def push(
     context: typer.Context,
@@ -58,13 +66,7 @@ def push(
     batch: Batch = 1000,
     no_texts: NoTexts = False,
     drop_unsupported: Drop = False,
-    dense_only: Annotated[
-        bool,
-        typer.Option(
-            "--dense-only",
-            help="Store no sparse vectors of words beside the dense ones in a new table.",
-        ),
-    ] = False,
+    dense_only: DenseOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Push a collection into a vector database; later pushes send only what has changed."""
@@ -145,21 +147,38 @@ def embed(
     batch: Batch = 1000,
     no_texts: NoTexts = False,
     drop_unsupported: Drop = False,
+    language: Annotated[
+        str,
+        typer.Option(
+            help="Language of the words of a new table: auto (detected from the first texts), a code such as en or zh, mul "
+            "(several), or none (words as they are written).",
+        ),
+    ] = "auto",
+    dense_only: DenseOnly = False,
     as_json: AsJson = False,
 ) -> None:
     """Embed the texts of files and write them to a vector database, without a collection.
 
-    Batches before a bad record are stored. Mend the file and run the command again.
+    For a new table, the files are read twice: at first to count their words. Batches before a bad record are stored. Mend
+    the file and run the command again.
     """
-    from gem_index.collection.push.embedding import embed_into
+    from gem_index.collection.push.embedded_words import CountedInputs
+    from gem_index.collection.push.embedding import TableWords, embed_into
     from gem_index.collection.push.sending import PushOptions
+    from gem_index.readers.rereading import readable_twice
 
-    asked = PushOptions(batch=batch, texts=not no_texts, drop_unsupported=drop_unsupported)
+    asked = PushOptions(
+        batch=batch,
+        texts=not no_texts,
+        drop_unsupported=drop_unsupported,
+        words=not dense_only,
+    )
+    choice = encoder.choice(context, config)
     if cluster.scheduler is not None:
         from gem_index.distributed import embed as embed_on
 
         reader = records_on_cluster(inputs, options, folders, queries, whole)
-        found = encoder.encoder(context, config)
+        found = choice.open().encoder
         with cluster.connected() as client, progress_bar("embed") as progress:
             done = embed_on(
                 client,
@@ -167,6 +186,8 @@ def embed(
                 reader,
                 to,
                 chunking=pieces.chunking(),
+                vectors=choice.vector_names,
+                language=language,
                 push=asked,
                 options=cluster.partitions(options),
                 progress=progress,
@@ -174,10 +195,21 @@ def embed(
         cluster.tell(options, done.skipped_records, done.skipped)
         _print(done.push, as_json)
         return
-    readers = readers_of(inputs, options, folders, queries, whole=whole)
-    found = encoder.encoder(context, config)
-    with progress_bar("embed") as progress:
-        report = embed_into(to, found, readers, asked, progress, chunking=pieces.chunking())
+    with readable_twice(inputs) as names, progress_bar("embed") as progress:
+        readers, again = (
+            readers_of(names, each, folders, queries, whole=whole)
+            for each in (options, options.silent())
+        )
+        counting = CountedInputs(again, language, progress)
+        report = embed_into(
+            to,
+            choice.open().encoder,
+            readers,
+            asked,
+            progress,
+            chunking=pieces.chunking(),
+            words=TableWords(choice.vector_names, counting),
+        )
     options.log.end()
     _print(report, as_json)
 

@@ -183,8 +183,8 @@ class PushReport:
 
     ``collection`` is None for documents without a collection. ``unchanged`` and ``documents`` are None if documents were
     embedded into a table of pieces with more than 10,000 rows, because the whole table would have to be read to count its
-    documents. ``words`` tells whether the table has sparse vectors of words; it is None if the database cannot hold them, or
-    if documents were embedded without a collection. ``words_due`` tells whether the table has at least twice as many rows as
+    documents. ``words`` tells whether the table has sparse vectors of words; it is None if the database cannot hold
+    them. ``words_due`` tells whether the table has at least twice as many rows as
     its word statistics have texts; a push in full renews them.
     """
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gem_index.collection.push.embedding import fill_table, finish_table, open_table
+from gem_index.collection.push.embedded_words import count_words
+from gem_index.collection.push.embedding import TableWords, fill_table, finish_table, open_table
 from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
 from gem_index.distributed.cluster import Cluster
@@ -16,10 +19,13 @@ from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError, RecordError
 from gem_index.gem.combined import Encoder
-from gem_index.progress import ProgressOption, reporting
+from gem_index.progress import Progress, ProgressOption, reporting
+from gem_index.sparse import SparseEncoder, WordStatistics
 from gem_index.targets.registry import check_many_writers, open_target
 from gem_index.targets.url import TargetUrl
+from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
+from gem_index.text.languages import AUTO, SAMPLED, detect_language
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -61,13 +67,16 @@ def embed(
     url: str,
     *,
     chunking: Chunking | None = None,
+    vectors: str | None = None,
+    language: str = AUTO,
     push: PushOptions | None = None,
     options: PartitionOptions | None = None,
     progress: ProgressOption = None,
 ) -> EmbedReport:
     """Encode documents on the workers of a cluster, which upsert them into a vector database by their ids.
 
-    A partition that runs again, and the same call again, change nothing that is there.
+    A partition that runs again, and the same call again, change nothing that is there. For a new table with words, the
+    workers read the documents once more at first, and count the words; this process sums the counts.
 
     Parameters
     ----------
@@ -79,11 +88,16 @@ def embed(
         The table of a database that several processes write to at once; its package is installed on every worker.
     chunking : Chunking, optional
         How long texts are cut; by default as those of the table, or as a new collection cuts them.
+    vectors : str, optional
+        The name of the encoder's word vectors, of several encoders joined by a comma and a space. With it, a new table has
+        words where the database can hold them, and is searched as that of a push (:meth:`gem_index.Home.target`).
+    language : str
+        The language of the words of a new table, a code such as ``de``; ``auto`` to detect it.
     push : PushOptions, optional
         The size of a batch, and what is stored.
     options : PartitionOptions, optional
     progress : bool or callable, optional
-        Called with ``embed``, the number of partitions done, and of all.
+        Called with ``count words`` or ``embed``, the number of partitions done, and of all.
 
     Raises
     ------
@@ -107,7 +121,10 @@ def embed(
     total, counts = PartReport(), [0, 0]
     target = open_target(parsed)
     try:
-        opened = open_table(target, encoder, chosen, chunking)
+        with reporting(progress, "count words") as report:
+            counting = _ClusterCounting(cluster, partitions, data, language, report)
+            words = None if vectors is None else TableWords(vectors, counting)
+            opened = open_table(target, encoder, chosen, chunking, words)
         with cluster.having(encoder) as shipped, reporting(progress, "embed") as report:
             job = _Job(shipped.fingerprint, parsed, chosen, opened.chunking)
             tasks = [
@@ -125,6 +142,49 @@ def embed(
     finally:
         target.close()
     return EmbedReport(pushed, total.skipped, total.skipped_records())
+
+
+@dataclass(frozen=True)
+class _ClusterCounting:
+    """Counts the words of partitions on the workers; a WordCounting."""
+
+    cluster: Cluster
+    partitions: Sequence[Partition]
+    data: Sequence[Any]
+    language: str
+    report: Progress | None
+
+    def __call__(self, chunking: Chunking, analyzer: Analyzer | None) -> SparseEncoder:
+        analyzer = analyzer or Analyzer(self.language)
+        if analyzer.detects:
+            analyzer = Analyzer(detect_language(self._sample()).language)
+        found = WordStatistics()
+        tasks = [
+            Task(str(partition), _count, (partition, part, chunking, analyzer))
+            for partition, part in zip(self.partitions, self.data, strict=True)
+        ]
+        for done, (_, future) in enumerate(self.cluster.run_all(tasks), 1):
+            found.add(self.cluster.result(future))
+            if self.report is not None:
+                self.report("count words", done, len(self.partitions))
+        return SparseEncoder.of(found, analyzer)
+
+    def _sample(self) -> Iterator[str]:
+        """Iterate over the first texts; a partition is not read before those of the ones before it were taken."""
+        for partition, part in zip(self.partitions, self.data, strict=True):
+            task = Task(str(partition), _first_texts, (partition, part))
+            for _, future in self.cluster.run_all([task]):
+                yield from self.cluster.result(future)
+
+
+def _first_texts(partition: Partition, data: Any) -> list[str]:
+    return list(islice(partition.texts(data, PartReport()), SAMPLED))
+
+
+def _count(
+    partition: Partition, data: Any, chunking: Chunking, analyzer: Analyzer
+) -> WordStatistics:
+    return count_words(partition.texts(data, PartReport()), chunking, analyzer)
 
 
 def _embed(job: _Job, partition: Partition, data: Any) -> tuple[PartReport, int, int]:

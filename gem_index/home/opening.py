@@ -140,6 +140,25 @@ class EncoderChoice:
             _check_vectors(str(self), encoder, named)
         return encoder
 
+    @property
+    def vector_names(self) -> str:
+        """The name of the word vectors; of several encoders, joined by a comma and a space.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such model or collection.
+        """
+        if self.collection is not None:
+            return open_home(self.home).collection(self.collection).status().vectors
+        if self.model is not None and not str(self.model).endswith(MODEL_FILE):
+            return open_home(self.home).models.describe(str(self.model)).vectors
+        vectors = None if self.vectors is None else str(self.vectors)
+        if self.model is not None:
+            return vectors or DEFAULT_VECTORS
+        specs = encoder_specs(vectors, self.config, DEFAULT_VECTORS)
+        return ", ".join(str(spec.vectors) for spec in specs)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set as JSON values, for :meth:`from_dict`."""
         home = self.home.root.absolute() if isinstance(self.home, Home) else self.home

@@ -8,59 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from gem_index.arrays import I32, I64, Mask
+from gem_index.arrays import I64, Mask
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.terms import K1, B, inverse_frequency
 from gem_index.index.vocabulary import Vocabulary, words_to_keep
 from gem_index.text.analyzer import Analyzer
 
-__all__ = ["CountedTexts", "LexicalTail"]
-
-_OF_TERM = 130  # bytes of a short text with its number in a dictionary
-
-
-class CountedTexts:
-    """How often each of some texts holds each term, in little memory; never changed.
-
-    Parameters
-    ----------
-    analyzer : Analyzer
-    texts : sequence of str (n,)
-
-    Attributes
-    ----------
-    lengths : float64 array (n,)
-        The number of terms of each text.
-    """
-
-    def __init__(self, analyzer: Analyzer, texts: Sequence[str]) -> None:
-        terms = [analyzer.terms(text) for text in texts]
-        counts = [len(of_one) for of_one in terms]
-        self.lengths = np.array(counts, np.float64)
-        self._codes: dict[str, int] = {}
-        codes = np.array(
-            [self._codes.setdefault(term, len(self._codes)) for of_one in terms for term in of_one],
-            np.int64,
-        )
-        places = np.repeat(np.arange(len(texts)), counts)
-        # a term and a place as one number: sorted, the places of a term stand together
-        pairs, times = np.unique(codes * len(texts) + places, return_counts=True)
-        self._begins = np.searchsorted(pairs, np.arange(len(self._codes) + 1) * len(texts))
-        self._places = (pairs % max(len(texts), 1)).astype(np.int32)
-        self._times = times.astype(np.int32)
-
-    @property
-    def nbytes(self) -> int:
-        """About how much memory it takes, in bytes."""
-        arrays = (self.lengths, self._begins, self._places, self._times)
-        return sum(array.nbytes for array in arrays) + _OF_TERM * len(self._codes)
-
-    def of(self, term: str) -> tuple[I32, I32]:
-        """Return the places, ascending, of the texts that hold a term, and how often each holds it."""
-        code = self._codes.get(term)
-        begin, end = (0, 0) if code is None else self._begins[code : code + 2]
-        return self._places[begin:end], self._times[begin:end]
+__all__ = ["LexicalTail"]
 
 
 class LexicalTail:

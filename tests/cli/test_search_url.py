@@ -1,5 +1,6 @@
 """The command search with the URL of a pushed table, and what push says of its words."""
 
+import io
 import json
 
 import pytest
@@ -83,3 +84,54 @@ def test_a_dense_table_stays_so_and_push_says_it(gem, url, tmp_path):
     assert "dense vectors only" not in gem("push", "faq", dense, "--full").out
     assert gem("push", "faq", dense, "--json").json["words"] is True
     assert gem("push", "faq", f"faiss://{tmp_path}/faiss", "--json").json["words"] is None
+
+
+def test_embedded_files_are_searched_as_a_collection(gem, faq_file, tmp_path, monkeypatch):
+    url = f"parquet://{tmp_path}/embedded"
+    made = gem("embed", faq_file, "--to", url, "--json")
+    assert (made.status, made.err) == (0, "")
+    assert (made.json["words"], made.json["words_due"]) == (True, False)
+    gem("build", "faq", faq_file)
+    gem("push", "faq", f"parquet://{tmp_path}/pushed")
+    ids = [hit["id"] for hit in gem("search", "faq", "renew a visa", "-k", "3", "--json").json]
+    monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "another"))
+    found = gem("search", url, "renew a visa", "-k", "3", "--json").json
+    assert [hit["id"] for hit in found][:1] == ids[:1]
+    dense = f"parquet://{tmp_path}/dense"
+    assert gem("embed", faq_file, "--to", dense, "--dense-only", "--json").json["words"] is False
+    refused = gem("search", dense, "renew a visa")
+    assert refused.status == 2
+    assert "has no word statistics" in refused.err
+
+
+def test_embedded_files_with_bad_records_are_told_of_once(gem, faq_file, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(
+        '{"id": "1", "text": "renew a visa"}\n{"text": 7}\n{"id": "2", "text": "a bank"}\n'
+    )
+    report = tmp_path / "report.jsonl"
+    made = gem(
+        "embed", bad, "--to", f"parquet://{tmp_path}/out", "--on-error", "skip", "--report", report
+    )
+    assert made.status == 0
+    assert made.err.count("Skipped:") == 1
+    assert len(report.read_text().splitlines()) == 1
+    assert "2 documents; added 2" in made.out
+
+
+def test_standard_input_is_embedded_with_words(gem, tmp_path, monkeypatch):
+    def typed(lines):
+        stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(lines.encode())))
+        monkeypatch.setattr("sys.stdin", stream)
+
+    url = f"parquet://{tmp_path}/out"
+    lines = "renew a visa\nopen a bank account\nlose a passport\n"
+    typed(lines)
+    made = gem("embed", "-", "--to", url, "--language", "en", "--json")
+    assert made.status == 0, made.err
+    assert (made.json["added"], made.json["words"]) == (3, True)
+    assert gem("search", url, "passport", "-k", "1", "--json").json[0]["text"] == "lose a passport"
+    typed(lines)
+    wrong = gem("embed", "-", "--to", f"{url}2", "--language", "english")
+    assert wrong.status == 2
+    assert "english" in wrong.err

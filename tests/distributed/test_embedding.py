@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import shared_target
+from cluster_inputs import sentences
 from cluster_processes import killing
 from distributed import Client, LocalCluster
 from gem_index import Chunking, Document
-from gem_index.collection.push.embedding import embed_into
+from gem_index.collection.push.embedded_words import CountedInputs
+from gem_index.collection.push.embedding import TableWords, embed_into
+from gem_index.collection.push.query_record import QueryRecords
 from gem_index.collection.push.sending import PushOptions
 from gem_index.distributed import PartitionOptions, embed
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
@@ -42,12 +45,28 @@ def held(path):
     found = open_target(f"shared://{path}")
     try:
         rows = {
-            row.id: (row.vector.tobytes(), row.text, row.metadata)
+            row.id: (
+                row.vector.tobytes(),
+                row.text,
+                row.metadata,
+                row.words and (row.words.indices.tolist(), row.words.values.tolist()),
+            )
             for row in found.live().documents()
         }
     finally:
         found.close()
     return rows
+
+
+def words_of(path):
+    """Return the word statistics of a table."""
+    found = open_target(f"shared://{path}")
+    records = QueryRecords(found)
+    try:
+        return records.read(found.live().schema.token).words
+    finally:
+        records.close()
+        found.close()
 
 
 @pytest.mark.parametrize("chunking", [Chunking(None), Chunking(10)])
@@ -76,6 +95,42 @@ def test_a_database_holds_what_one_machine_writes(own, inputs, encoder, tmp_path
         (finished,) = connection.execute("SELECT count(*) FROM finished").fetchone()
     connection.close()
     assert finished == 2  # once a call, not once a worker
+
+
+@pytest.mark.parametrize("chunking", [Chunking(None), Chunking(10)])
+def test_words_are_counted_by_all_workers(own, encoder, tmp_path, chunking):
+    texts = [f"{text} {number}" for number, text in enumerate(sentences(900, seed=4))]
+    inputs = []
+    for name, part in (("a", texts[:500]), ("b", texts[500:])):
+        path = tmp_path / f"{name}.txt"
+        path.write_text("\n".join(part) + "\n")
+        inputs.append(str(path))
+    local, cluster = tmp_path / "local.db", tmp_path / "cluster.db"
+    words = TableWords("tiny", CountedInputs(DocumentReader(inputs), "en"))
+    embed_into(
+        f"shared://{local}", encoder, DocumentReader(inputs), PushOptions(), chunking=chunking, words=words
+    )  # fmt: skip
+    seen = []
+    with killing(own, every=0.1, times=3):
+        report = embed(
+            own, encoder, inputs, f"shared://{cluster}", chunking=chunking, vectors="tiny", options=SMALL,
+            progress=lambda *told: seen.append(told),
+        )  # fmt: skip
+    assert held(cluster) == held(local)
+    assert all(row[-1] is not None for row in held(local).values())
+    assert words_of(cluster).texts >= 900
+    assert words_of(cluster).fingerprint == words_of(local).fingerprint
+    assert (report.push.words, report.push.words_due) == (True, False)
+    assert {step for step, *_ in seen} == {"count words", "embed"}
+
+
+def test_the_language_is_that_of_the_first_texts(own, encoder, tmp_path):
+    path = tmp_path / "german.txt"
+    path.write_text(
+        "".join(f"Die Banken öffnen morgens um {i} Uhr in der Stadt.\n" for i in range(100))
+    )
+    embed(own, encoder, [str(path)], f"shared://{tmp_path / 'x.db'}", vectors="tiny", options=SMALL)
+    assert words_of(tmp_path / "x.db").analyzer.language == "de"
 
 
 def test_bad_rows(own, inputs, encoder, tmp_path):

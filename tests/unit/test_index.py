@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_index.errors import ConfigError, CorruptionError, GemIndexError
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.dense import DenseIndex, spread
 from gem_index.index.kinds import IndexKind, check_kind, resolve_kind
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.lexical_tail import CountedTexts, LexicalTail
+from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
 from gem_index.index.terms import match_weights

@@ -422,5 +422,8 @@ def test_an_embedded_table_is_refused(other: Home, tmp_path: Path) -> None:
     """Without a collection there are no word statistics."""
     url = f"parquet://{tmp_path}/table"
     embed_into(url, open_provider(home=other).encoder, texts(3), PushOptions())
-    with pytest.raises(ConfigError, match="filled without a collection; expected a table of push"):
+    with pytest.raises(
+        ConfigError,
+        match="filled without a collection and has no word statistics; expected a table of push",
+    ):
         other.target(url)

@@ -5,28 +5,41 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
 from gem_index.collection.piece_rows import piece_of, piece_rows
+from gem_index.collection.push.embedded_words import WordCounting
 from gem_index.collection.push.held_rows import earlier_rows
+from gem_index.collection.push.query_record import OUTGROWN, QueryRecord, QueryRecords
 from gem_index.collection.push.sending import PushOptions, batch_of, send, storable
 from gem_index.collection.results import PushReport
+from gem_index.collection.state.models import record_of
 from gem_index.collection.write.choice import NEW_CHUNKING
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
 from gem_index.quoting import quoted
-from gem_index.targets.protocol import Target, TargetSchema, TargetTable
+from gem_index.sparse import SparseEncoder
+from gem_index.targets.protocol import Target, TargetSchema, TargetTable, word_dimensions
 from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 from gem_index.targets.url import TargetUrl
 from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import check_texts
 
-__all__ = ["EMBEDDED", "OpenTable", "embed_into", "fill_table", "finish_table", "open_table"]
+__all__ = [
+    "EMBEDDED",
+    "OpenTable",
+    "TableWords",
+    "embed_into",
+    "fill_table",
+    "finish_table",
+    "open_table",
+]
 
 _COUNTED = 10_000  # rows of a table of pieces that are read to count its documents
 
@@ -43,8 +56,12 @@ def embed_into(
     progress: Progress | None = None,
     *,
     chunking: Chunking | None = None,
+    words: TableWords | None = None,
 ) -> PushReport:
     """Encode documents and upsert them by id; only pieces of earlier contents are deleted.
+
+    With words, a new table is searched as that of a push (:meth:`gem_index.Home.target`). Its word statistics stay as they
+    are.
 
     A second run with the same documents changes nothing, so run it again after an interruption. Long texts become rows
     ``id#1``, ``id#2``, ..., as in a push. For each batch, a table of pieces is asked for the rows of the batch's documents,
@@ -62,6 +79,8 @@ def embed_into(
     progress : callable, optional
     chunking : Chunking, optional
         How long texts are divided into pieces; by default as in the table, or as in a new collection.
+    words : TableWords, optional
+        The word statistics of a new table.
 
     Raises
     ------
@@ -75,18 +94,41 @@ def embed_into(
     started = time.monotonic()
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
     rows = iter(documents)
-    first = list(
-        islice(rows, options.batch)
-    )  # read before anything is created, because an input may be missing
+    # read before anything is created, because an input may be missing
+    first = list(islice(rows, options.batch))
     target = open_target(parsed)
     try:
         ids, _, metadata = _columns(first)
         storable(target, ids, metadata, options.drop_unsupported)
-        opened = open_table(target, encoder, options, chunking)
+        opened = open_table(target, encoder, options, chunking, words)
         total, added = fill_table(opened, encoder, chain(first, rows), options, progress)
         return finish_table(opened, encoder, total, added, started)
     finally:
         target.close()
+
+
+@dataclass(frozen=True)
+class TableWords:
+    """What a new table gets so that it can be searched.
+
+    Attributes
+    ----------
+    vectors : str
+        The name of the encoder's word vectors, with which a search opens them again; of several encoders, joined by a comma
+        and a space.
+    counting : WordCounting
+    """
+
+    vectors: str
+    counting: WordCounting
+
+    def count(self, chunking: Chunking, rule: str) -> SparseEncoder:
+        """Count the words; the vectors of documents stay those of the rule of an empty table."""
+        if not rule:
+            return self.counting(chunking, None)
+        known = SparseEncoder.of_rule(rule)
+        found = self.counting(chunking, known.analyzer)
+        return SparseEncoder(known.analyzer, found.texts, known.mean_terms, found.frequencies)
 
 
 @dataclass(frozen=True)
@@ -103,6 +145,10 @@ class OpenTable:
         Number of its rows when it was opened.
     filled : bool
         Whether it existed before.
+    words : SparseEncoder, optional
+        What makes the sparse vectors of its rows, if it has them.
+    texts : int
+        Number of texts in its word statistics; 0 if they are not known.
     """
 
     target: Target
@@ -110,12 +156,21 @@ class OpenTable:
     chunking: Chunking
     before: int
     filled: bool
+    words: SparseEncoder | None
+    texts: int
 
 
 def open_table(
-    target: Target, encoder: Encoder, options: PushOptions, chunking: Chunking | None
+    target: Target,
+    encoder: Encoder,
+    options: PushOptions,
+    chunking: Chunking | None,
+    words: TableWords | None = None,
 ) -> OpenTable:
-    """Open the table of a target, or create it; the arguments and errors are those of :func:`embed_into`."""
+    """Open the table of a target, or create it; arguments and errors are those of :func:`embed_into`.
+
+    An empty table gets its query record, so that no row is ever in a table whose record is missing.
+    """
     name = str(target.url)
     table = target.live()
     cut = _chunking(name, None if table is None else table.schema.token, chunking)
@@ -126,11 +181,27 @@ def open_table(
         texts=options.texts,
     )
     filled = table is not None
-    if table is None:
-        table = target.create(schema)
-    else:
+    if table is not None:
         _check(name, table.schema, schema)
-    return OpenTable(target, table, cut, table.count(), filled)
+    before = 0 if table is None else table.count()
+    counted = None
+    if words is not None and options.words and not before:
+        counted = words.count(cut, "" if table is None else table.schema.words)
+    if table is None:
+        with_retries(target.live)  # connects again after the counting
+        held = counted is not None and word_dimensions(target)
+        table = target.create(replace(schema, words=counted.rule if counted and held else ""))
+    texts = 0 if counted is None else counted.texts
+    if words is not None:
+        with closing(QueryRecords(target)) as records:
+            if counted is None:
+                texts = records.texts_of(schema.token) or 0
+            else:
+                model = record_of(encoder, words.vectors.split(", "))
+                records.write(schema.token, QueryRecord(model, cut, counted))
+    rule = table.schema.words
+    rows_words = SparseEncoder.of_rule(rule) if rule else None
+    return OpenTable(target, table, cut, before, filled, rows_words, texts)
 
 
 def fill_table(
@@ -149,7 +220,8 @@ def fill_table(
         pieces = piece_rows(cut, ids, texts, metadata)
         earlier = {} if cut.chunk is None else earlier_rows(table, ids, pieces)
         vectors = encoder.encode(pieces.embedded)
-        made = batch_of(opened.target, pieces, vectors, options)
+        words = None if opened.words is None else opened.words.embed_documents(pieces.embedded)
+        made = batch_of(opened.target, pieces, vectors, options, words)
         send(table, made, list(chain(*earlier.values())))
         total += len(ids)
         added += len(ids) - len(earlier)
@@ -184,6 +256,8 @@ def finish_table(
         documents=held,
         fingerprint=encoder.fingerprint,
         seconds=time.monotonic() - started,
+        words=opened.words is not None if word_dimensions(opened.target) else None,
+        words_due=0 < OUTGROWN * opened.texts <= count,
     )
 
 

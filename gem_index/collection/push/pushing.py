@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from gem_index.collection.push.filling import Counts, TableFilling
 from gem_index.collection.push.notes import PushNotes
 from gem_index.collection.push.plan import PushPlan, plan_push
-from gem_index.collection.push.query_record import QueryRecord, QueryRecords
+from gem_index.collection.push.query_record import OUTGROWN, QueryRecord, QueryRecords
 from gem_index.collection.push.rows import PushedRows
 from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
@@ -35,8 +35,6 @@ from gem_index.targets.registry import open_target
 from gem_index.targets.retries import with_retries
 
 __all__ = ["push"]
-
-_OUTGROWN = 2  # times as many rows as texts in the word statistics; docs/evaluation.md has what older ones cost
 
 
 def push(
@@ -239,7 +237,7 @@ class _Push:
             return False
         with closing(QueryRecords(self._target)) as records:
             texts = records.texts_of(record.token)
-        return texts is not None and self._notes.rows(record) >= _OUTGROWN * max(1, texts)
+        return texts is not None and self._notes.rows(record) >= OUTGROWN * max(1, texts)
 
     def _with_words(self) -> bool:
         """Tell whether the live table has sparse vectors, or would have them after a push."""

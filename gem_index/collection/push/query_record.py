@@ -28,7 +28,10 @@ from gem_index.targets.tables import query_table_name
 from gem_index.targets.url import TargetUrl
 from gem_index.text.chunking import Chunking
 
-__all__ = ["QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
+__all__ = ["OUTGROWN", "QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
+
+OUTGROWN = 2
+"""Times as many rows as texts in the word statistics; docs/evaluation.md has what older statistics cost."""
 
 _VERSION = 1
 _PART = 30_000  # characters of a row's text, which every engine holds
@@ -168,7 +171,8 @@ class QueryRecords:
 
 
 def _row(token: str, place: int) -> str:
-    return f"{token} {place}"
+    name = token.partition(" ")[0]  # the token of a table without a collection goes on
+    return f"{name} {place}"
 
 
 def _url_beside(target: Target) -> TargetUrl:

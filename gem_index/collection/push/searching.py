@@ -273,12 +273,13 @@ class SearchedTarget:
             raise ConfigError(f"found no table at {name}; expected one that a push filled")
         if self._opened is not None and self._opened.table.schema == table.schema:
             return self._opened
-        if table.schema.token.startswith(EMBEDDED):
-            raise ConfigError(
-                f"found a table at {name} that was filled without a collection; expected a table of push, which has word "
-                "statistics; search it with the database's own client"
-            )
         with closing(QueryRecords(self._target)) as records:
+            token = table.schema.token
+            if token.startswith(EMBEDDED) and records.texts_of(token) is None:
+                raise ConfigError(
+                    f"found a table at {name} that was filled without a collection and has no word statistics; expected a "
+                    "table of push, or one that was embedded with words; search it with the database's own client"
+                )
             record = records.read(table.schema.token)
         encoder = open_encoder(self._workspace, record.model)
         if encoder.fingerprint != table.schema.fingerprint:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.forking import ForkSafeLock
-from gem_index.index.lexical_tail import CountedTexts
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking, Piece
 

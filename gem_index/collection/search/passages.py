@@ -10,8 +10,8 @@ import numpy as np
 from gem_index.collection.results import FoundPassage, SearchResult
 from gem_index.collection.state.view import View
 from gem_index.gem.reranking import cosines
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.fusion import fused
-from gem_index.index.lexical_tail import CountedTexts
 from gem_index.text.tokens import token_spans
 
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]

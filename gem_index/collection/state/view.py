@@ -12,9 +12,10 @@ from gem_index.arrays import F32, Mask
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.tail import Tail
 from gem_index.gem.combined import Encoder
+from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.lexical_tail import CountedTexts, LexicalTail
+from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.terms import counts_in_match, match_weights
 from gem_index.index.vocabulary import may_be_mistyped
