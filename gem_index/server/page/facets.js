@@ -67,7 +67,7 @@ export function facets({ collection, signal, changed }) {
       }, own(shownValue(each.value), { class: "value" }), h("span", { class: "figure" }, each.documents === null ? "" : count(each.documents)))))),
       missing ? h("p", { class: "help" }, `${count(missing)} without a value`) : null,
       !all.has(name) && distinct > shown.length ? h("button", { type: "button", class: "more", click: () => { all.add(name); load().then(() => focus(name)); } },
-        `${count(Math.min(distinct, ALL))} values`) : null);
+        distinct > ALL ? `First ${count(ALL)} of ${count(distinct)}` : `All ${count(distinct)} values`) : null);
   }
 
   async function choose(name, value) {
