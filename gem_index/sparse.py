@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
@@ -41,41 +39,18 @@ from gem_index.index.terms import (
     inverse_frequency,
     match_weights,
 )
+from gem_index.index.word_statistics import WordStatistics
 from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import check_text, check_texts
 
-__all__ = ["Analyzer", "SparseEncoder", "SparseVector", "WordStatistics"]
+__all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
 _BLOCK = 2000  # texts whose vectors are computed together
 _NOTHING = np.zeros(0, np.float32)
-
-
-@dataclass
-class WordStatistics:
-    """How many texts and terms there are, and how many of the texts hold each term.
-
-    The sum of the statistics of parts is that of the whole.
-    """
-
-    texts: int = 0
-    terms: int = 0
-    frequencies: Counter[str] = field(default_factory=Counter)
-
-    def count(self, terms: Sequence[str]) -> None:
-        """Count a text by its terms."""
-        self.texts += 1
-        self.terms += len(terms)
-        self.frequencies.update(set(terms))
-
-    def add(self, other: WordStatistics) -> None:
-        """Add those of another part."""
-        self.texts += other.texts
-        self.terms += other.terms
-        self.frequencies.update(other.frequencies)
 
 
 class SparseEncoder:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
@@ -54,8 +54,11 @@ def killing(client, every=0.4, times=4, seed=0):
             pids = sorted(worker["pid"] for worker in process_ids(client))
             if pids:
                 victim = choose.choice(pids)
-                os.kill(victim, signal.SIGKILL)
-                killed.append(victim)
+                with suppress(
+                    ProcessLookupError
+                ):  # it was killed before, which its nanny does not know yet
+                    os.kill(victim, signal.SIGKILL)
+                    killed.append(victim)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -67,9 +70,13 @@ def killing(client, every=0.4, times=4, seed=0):
 
 
 def process_ids(client):
-    """The process of each worker, by what nannies know: workers that work do not answer."""
-    found = client.cluster.workers.values()
-    return [{"pid": nanny.pid} for nanny in found if nanny.pid is not None]
+    """The process of each worker that is up, by what nannies know: workers that work do not answer.
+
+    A nanny whose worker is killed while it starts gives up, and a cluster without workers waits for ever.
+    """
+    processes = [nanny.process for nanny in client.cluster.workers.values()]
+    up = (each for each in processes if each is not None and each.status.name == "running")
+    return [{"pid": each.pid} for each in up if each.pid is not None]
 
 
 @contextmanager

@@ -19,8 +19,9 @@ from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError, RecordError
 from gem_index.gem.combined import Encoder
+from gem_index.index.word_statistics import WordStatistics
 from gem_index.progress import Progress, ProgressOption, reporting
-from gem_index.sparse import SparseEncoder, WordStatistics
+from gem_index.sparse import SparseEncoder
 from gem_index.targets.registry import check_many_writers, open_target
 from gem_index.targets.url import TargetUrl
 from gem_index.text.analyzer import Analyzer

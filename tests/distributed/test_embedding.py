@@ -111,7 +111,7 @@ def test_words_are_counted_by_all_workers(own, encoder, tmp_path, chunking):
         f"shared://{local}", encoder, DocumentReader(inputs), PushOptions(), chunking=chunking, words=words
     )  # fmt: skip
     seen = []
-    with killing(own, every=0.1, times=3):
+    with killing(own, every=0.3, times=2):
         report = embed(
             own, encoder, inputs, f"shared://{cluster}", chunking=chunking, vectors="tiny", options=SMALL,
             progress=lambda *told: seen.append(told),

@@ -9,8 +9,9 @@ from typing import Protocol
 
 from gem_index.collection.state.piece_encoder import embedded_pieces
 from gem_index.documents import Document
+from gem_index.index.word_statistics import WordStatistics
 from gem_index.progress import Progress
-from gem_index.sparse import SparseEncoder, WordStatistics
+from gem_index.sparse import SparseEncoder
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 from gem_index.text.languages import AUTO, SAMPLED, detect_language

@@ -1,0 +1,33 @@
+"""The statistics of the words of texts, counted in parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["WordStatistics"]
+
+
+@dataclass
+class WordStatistics:
+    """How many texts and terms there are, and how many of the texts hold each term.
+
+    The sum of the statistics of parts is that of the whole.
+    """
+
+    texts: int = 0
+    terms: int = 0
+    frequencies: Counter[str] = field(default_factory=Counter)
+
+    def count(self, terms: Sequence[str]) -> None:
+        """Count a text by its terms."""
+        self.texts += 1
+        self.terms += len(terms)
+        self.frequencies.update(set(terms))
+
+    def add(self, other: WordStatistics) -> None:
+        """Add those of another part."""
+        self.texts += other.texts
+        self.terms += other.terms
+        self.frequencies.update(other.frequencies)
