@@ -127,6 +127,9 @@ side.addEventListener("keydown", (event) => {
   unfold(false);
   menu.focus();
 });
+addEventListener("keydown", (event) => { // Enter alone is a new line there
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea")) event.target.form?.requestSubmit();
+});
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (document.querySelector("dialog[open]") || event.target.closest("input:not([type=radio],[type=checkbox]), textarea, select")) return;
