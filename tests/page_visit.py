@@ -102,7 +102,7 @@ def until(page, condition):
 
 
 def ids(page):
-    return page.locator(".hit .id").all_inner_texts()
+    return page.locator(".hit .id").all_text_contents()  # also of hits out of sight
 
 
 def api(server, path, body, method="POST"):

@@ -136,6 +136,7 @@ def create_app(
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
     for module in (openai, collections, documents, fields, files, maps, searching, knowledge):
         app.include_router(module.router)
+    app.include_router(files.inspections)
     for module in (reranking, cohere):
         app.include_router(module.router, responses=error_descriptions(RerankError))
     for module in (ollama, weaviate):

@@ -22,7 +22,7 @@ from gem_index.errors import DiskError, InputError
 from gem_index.home import Home
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted
-from gem_index.readers import DocumentReader, FolderReader
+from gem_index.readers import DocumentReader, FolderReader, inspect_records
 from gem_index.readers.fields import with_title_weights
 from gem_index.server.context import UPLOADS, ServerContext
 from gem_index.server.errors import OverloadedError, TooLargeError
@@ -31,9 +31,10 @@ from gem_index.server.origins import check_sent_type
 from gem_index.server.routing import WRITE, Context, KeyedRoute
 from gem_index.settings import load_settings
 
-__all__ = ["is_upload", "router"]
+__all__ = ["inspections", "is_upload", "router"]
 
 router = APIRouter(prefix="/collections/{name}/files", tags=["Documents"], route_class=KeyedRoute)
+inspections = APIRouter(prefix="/inspect", tags=["Documents"], route_class=KeyedRoute)
 
 _RECORDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 _DOCUMENTS = tuple(
@@ -45,25 +46,62 @@ _LONGEST_NAME = 200  # bytes
 
 def is_upload(path: str) -> bool:
     """Tell whether a path is that of file uploads."""
-    return path.startswith("/collections/") and path.endswith("/files")
+    return path == "/inspect" or (path.startswith("/collections/") and path.endswith("/files"))
 
 
-@router.post(
-    "",
-    dependencies=WRITE,
-    responses=EVENTS,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/octet-stream": {
-                    "schema": {"type": "string", "format": "binary"},
-                    "example": '{"id": "1", "text": "Renew a passport"}\n',
-                }
-            },
-        }
-    },
-)
+_FILE = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/octet-stream": {
+                "schema": {"type": "string", "format": "binary"},
+                "example": '{"id": "1", "text": "Renew a passport"}\n',
+            }
+        },
+    }
+}
+
+
+@inspections.post("", dependencies=WRITE, openapi_extra=_FILE)
+async def inspect(
+    request: Request,
+    context: Context,
+    file: Annotated[
+        str,
+        Query(
+            description="The name of the file of records; its ending gives the format.",
+            examples=["faq.jsonl"],
+        ),
+    ],
+    encoding: Annotated[
+        str | None,
+        Query(description="The encoding of text, by default UTF-8; `auto` detects it."),
+    ] = None,
+) -> dict[str, Any]:
+    """Return the fields of a file of records, and which are plainly the id and the text; nothing is stored."""
+    check_sent_type(request.headers, "application/octet-stream, or the type of the file")
+    _check_name(file)
+    if kind_of(file) not in (None, "text"):
+        raise InputError(f"found {quoted(file)}; expected a file of records: {', '.join(_RECORDS)}")
+    upload = await _received(request, file, context)
+
+    def work() -> dict[str, Any]:
+        try:
+            with _without(f"{upload.path.parent}/"):
+                reader = DocumentReader(
+                    [str(upload.path)],
+                    types="auto",
+                    encoding=encoding,
+                    max_record_bytes=load_settings().max_record_bytes,
+                )
+                return asdict(inspect_records(reader))
+        finally:
+            upload.remove()
+
+    return await context.read(work, long=True)
+
+
+@router.post("", dependencies=WRITE, responses=EVENTS, openapi_extra=_FILE)
 async def upload(
     request: Request,
     name: str,

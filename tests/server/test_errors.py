@@ -362,6 +362,8 @@ REFUSED: list[tuple[str, str, Any, int, str]] = [
     ("POST", "/collections/faq/count", {"by": ["yaer"]}, 400, "no document has the field 'yaer'"),
     ("POST", "/collections/faq/count", {"by": ["a"] * 21}, 422, "by: found"),
     ("POST", "/collections/faq/count", {"by": [], "limit": 0}, 422, "limit: found 0"),
+    ("POST", "/inspect?file=a.pdf", {}, 400, "expected a file of records: .jsonl"),
+    ("POST", "/inspect?file=.a.csv", {}, 400, "the file is named '.a.csv'"),
     ("PATCH", "/collections/faq", {}, 405, "expected another method"),
     ("POST", "/health", {}, 405, "expected another method"),
 ]

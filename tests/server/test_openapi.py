@@ -47,6 +47,7 @@ OPERATIONS = [
     "GET /collections/{name}/documents/{document}",
     "POST /collections/{name}/search",
     "POST /collections/{name}/files",
+    "POST /inspect",
     "GET /collections/{name}/map",
     "GET /collections/{name}/map/colours",
     "POST /collections/{name}/map",
@@ -189,7 +190,7 @@ class TestDocument:
             http.post(path, json={"target": "shop", "full": True})
         for example in examples:
             body = example if isinstance(example, str) else json.dumps(example)
-            name = {"file": "faq.jsonl"} if path.endswith("/files") else None
+            name = {"file": "faq.jsonl"} if path.endswith(("/files", "/inspect")) else None
             media_type = {"Content-Type": media}
             answer = http.request(method, path, content=body, params=name, headers=media_type)
             assert answer.status_code in (200, 201), answer.text

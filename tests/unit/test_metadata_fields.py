@@ -30,6 +30,7 @@ def test_kinds_and_frequent_values_by_the_names_of_filters(large):
     assert (fields["lang"].kinds, fields["lang"].values) == (("text",), ("de", "zh", "ar"))
     assert (fields["lang"].documents, fields["year"].documents) == (1.0, 0.75)
     assert (fields["lang"].distinct, fields["year"].distinct) == (3, 3)
+    assert fields["tags"].distinct == 2  # members
     assert fields["year"].kinds == ("number", "text")
     assert fields["year"].values == (2020, 2021.5, "unknown")
     assert fields["place.city"].values == ("Köln", "北京")

@@ -25,7 +25,7 @@ class MetadataField:
 
     ``name`` is that by which filters name the field; ``kinds`` are those of its values, such as ``number``, ``ISO date`` or
     ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
-    to 1; ``distinct`` is the number of its values.
+    to 1; ``distinct`` is the number of its values, and of the members of its lists.
     """
 
     name: str
@@ -82,7 +82,7 @@ def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> li
             tuple(sorted(documents.judged_kinds(name, sample))),
             tuple(json.loads(value) for value in _short(values)),
             values.total() / len(sample),
-            len(values),
+            _distinct(values),
         )
         for name, values in fields
     ]
@@ -96,6 +96,15 @@ def _fields(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield from _fields(value, f"{name}.")
         elif not prefix or not set(key).intersection('."['):
             yield name, value
+
+
+def _distinct(values: Counter[str]) -> int:
+    """Return the number of different values, each as JSON; a list stands for its members."""
+    found: set[str] = set()
+    for value in values:
+        known = json.loads(value) if value.startswith("[") else None
+        found.update([value] if known is None else map(json.dumps, known))
+    return len(found)
 
 
 def _short(values: Counter[str]) -> list[str]:

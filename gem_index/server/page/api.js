@@ -27,6 +27,11 @@ export async function api(method, path, options) {
   const text = await response.text().catch((error) => {
     throw error.name === "AbortError" ? error : silent();
   });
+  return parseExact(text);
+}
+
+/** Parse JSON, and keep the digits of whole numbers that a browser would round. */
+export function parseExact(text) {
   return JSON.parse(text, LARGE.test(text) ? exact : undefined);
 }
 

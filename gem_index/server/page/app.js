@@ -3,6 +3,7 @@
 import { api, explained } from "./api.js";
 import { careView } from "./care.js";
 import { compareView } from "./compare.js";
+import { documentsView } from "./documents.js";
 import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { mapView } from "./map.js";
 import { rerankView } from "./rerank.js";
@@ -13,6 +14,7 @@ import { uploadView } from "./upload.js";
 
 const VIEWS = {
   search: ["Search", searchView],
+  documents: ["Documents", documentsView],
   rerank: ["Re-rank", rerankView],
   compare: ["Compare", compareView],
   map: ["Map", mapView],
@@ -32,10 +34,20 @@ let mounted = null; // collection and view
 let leaving = new AbortController(); // its requests end with the view
 let update = null;
 
-fill(document.getElementById("side"),
+const side = document.getElementById("side");
+// on a phone the views are behind this button
+const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "views", click: () => unfold(!side.classList.contains("open")) }, "Menu");
+
+function unfold(open) {
+  side.classList.toggle("open", open);
+  menu.setAttribute("aria-expanded", String(open));
+}
+
+fill(side,
   h("div", { class: "brand" }, h("span", { class: "mark", "aria-hidden": "true" }), "gem-index"),
   h("div", { class: "choose" }, h("label", { for: "collection" }, "Collection"), select, about),
-  h("nav", { "aria-label": "Views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
+  menu,
+  h("nav", { "aria-label": "Views", id: "views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
   problem,
   h("div", { class: "foot" }, themeSwitch(),
     h("p", { class: "keys" }, h("kbd", null, "/"), " search ", h("kbd", null, "\u2191"), h("kbd", null, "\u2193"), " hits ",
@@ -61,18 +73,24 @@ function show({ collection, view, params }) {
     go({ collection: collections[0].name }, { replace: true });
     return;
   }
+  const starting = collections?.length === 0;
+  if (starting && view !== "upload") {
+    go({ view: "upload" }, { replace: true });
+    return;
+  }
   const allowed = known?.table ? OF_TABLES : Object.keys(VIEWS);
   const named = allowed.includes(view) ? view : "search";
   const [title, make] = VIEWS[named];
   select.value = collection ?? "";
   fill(about, known?.table ? h("span", null, "a table of a vector database") : known ? [h("span", null, count(known.documents, "document")),
-    h("span", null, known.fitted ? `fitted on ${count(known.fitted, "text")}` : "not fitted yet")] : null);
+    h("span", null, known.fitted ? `fitted on ${count(known.fitted, known.fitted > known.documents ? "piece" : "text")}` : "not fitted yet")] : null);
   for (const [name, link] of links) {
     link.parentElement.hidden = !allowed.includes(name);
     link.setAttribute("href", format({ collection, view: name, params: {} })); // a fixed prefix: it leads nowhere else
     if (name === named) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  unfold(false);
   document.title = `${collection ?? "gem-index"} \u00b7 ${title}`;
   const here = JSON.stringify([collection, named, collections === null]);
   if (mounted !== here) {
@@ -82,11 +100,10 @@ function show({ collection, view, params }) {
     leaving = new AbortController();
     const { signal } = leaving;
     const root = h("div", { class: `view ${named}` });
-    fill(main, h("h1", null, title, collection ? [" ", own(collection, { class: "of" })] : null), root);
+    fill(main, h("h1", null, starting ? "Search your own texts" : [title, collection ? [" ", own(collection, { class: "of" })] : null]), starting ? welcome() : null, root);
     const unknown = collection !== null && !known && collections?.length;
     if (collections === null) fill(root, h("div", { class: "actions" }, h("button", { type: "button", click: () => refresh().then(() => main.focus()) }, "Try again")));
     else if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
-    else if (!known && named !== "upload") fill(root, welcome());
     update = collections !== null && !unknown && (known || named === "upload") ? make(root, {
       collection,
       status: known,
@@ -101,12 +118,18 @@ function show({ collection, view, params }) {
 
 function welcome() {
   return h("div", { class: "empty" },
-    h("p", null, "There is no collection yet."),
-    h("p", null, h("a", { href: format({ collection: null, view: "upload", params: {} }) }, "Make one from a file"),
-      ", here or on the command line:"),
-    h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl")));
+    h("p", null, "There is no collection yet. Choose a file, and name a collection for its documents. Then you can search them."),
+    h("details", null, h("summary", null, "On the command line"), h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl"))));
 }
 
+side.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !side.classList.contains("open")) return;
+  unfold(false);
+  menu.focus();
+});
+addEventListener("keydown", (event) => { // Enter alone is a new line there
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("textarea")) event.target.form?.requestSubmit();
+});
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (document.querySelector("dialog[open]") || event.target.closest("input:not([type=radio],[type=checkbox]), textarea, select")) return;

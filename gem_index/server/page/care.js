@@ -52,7 +52,7 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     const found = await api("GET", collectionPath(collection), { signal });
     const rows = [
       ["documents", count(found.documents)],
-      ["model", found.fitted ? `fitted on ${count(found.fitted, "text")}` : "not fitted yet"],
+      ["model", found.fitted ? `fitted on ${count(found.fitted, found.fitted > found.documents ? "piece" : "text")}` : "not fitted yet"],
       ["new since the fit", count(found.since_fit)],
       ["word vectors", found.vectors],
       ["index", `${found.index.kind}, ${count(found.bytes, "byte")}`],

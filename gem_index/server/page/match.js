@@ -5,6 +5,13 @@ import { announce, figure, fill, h, largest, own } from "./dom.js";
 import { markClass, segments, weight } from "./texts.js";
 
 const LISTED = 12; // pairs
+const MEANINGS = {
+  share: "How much of the text's vector the word is",
+  novelty: "The share of the word's meaning that its neighbors do not already carry",
+  significance: "How large this new part of its meaning is",
+  uniqueness: "How different the word is from what all texts of the collection have in common",
+  weight: "The sum of those that the model uses: what the word counts in the vector",
+};
 
 /** Return the view of a match: `why` is what the server says of it, `titles` name the two texts. */
 export function matchView(why, collection, titles) {
@@ -98,7 +105,8 @@ function weights(texts, collection, titles) {
     return place;
   });
   return h("details", { class: "weights", open: true },
-    h("summary", null, "Shares of the words in the vector, and their weights"), places);
+    h("summary", null, "Shares of the words in the vector, and their weights"), places,
+    h("dl", { class: "meanings" }, Object.entries(MEANINGS).map(([name, meaning]) => [h("dt", null, name), h("dd", null, `${meaning}.`)])));
 }
 
 function weightTable(explanation, title) {
@@ -106,7 +114,7 @@ function weightTable(explanation, title) {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Weights: ${title}` }, h("table", null,
     h("caption", null, title),
     h("thead", null, h("tr", null, h("th", { scope: "col" }, "word"),
-      ["share", "novelty", "significance", "uniqueness", "weight"].map((name) => h("th", { scope: "col" }, name)))),
+      Object.entries(MEANINGS).map(([name, meaning]) => h("th", { scope: "col", title: meaning }, name)))),
     h("tbody", null, explanation.words.map((word) => h("tr", null,
       h("th", { scope: "row" }, own(word.token), word.known ? null : h("span", { class: "help" }, " unknown")),
       h("td", { class: "sum", style: { "--w": weight(word.share, most) } }, figure(word.share)),

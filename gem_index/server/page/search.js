@@ -1,14 +1,18 @@
 // Search a collection.
 
 import { api, ApiError, collectionPath, explained } from "./api.js";
-import { announce, count, field, figure, fill, h, largest, own, problemPlace } from "./dom.js";
+import { problemOf, shownValue } from "./conditions.js";
+import { announce, count, figure, fill, h, largest, own, problemPlace } from "./dom.js";
 import { codePanel, command, curl, exactly, keywords, python, pythonOf } from "./code.js";
+import { facets, fieldsOf } from "./facets.js";
+import { filterBuilder } from "./filters.js";
 import { matchView } from "./match.js";
-import { place } from "./router.js";
+import { format, place } from "./router.js";
 import { excerpt, shaded } from "./texts.js";
 
 const QUIET = 120; // ms without a key pressed
-const MOST = 100; // hits
+const MOST = 100; // hits of a request
+const MOST_SHOWN = 1000; // hits of a list
 const PAIRS = 300; // of words, of a hit: long texts have thousands
 const EXPLAINED = 1000; // characters of a question whose words are shaded in the hits: the server's bound
 const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
@@ -29,34 +33,51 @@ export function searchView(root, { collection, status, signal, setParams }) {
       h("input", { type: "radio", name: "mode", value: mode, change: () => change({ mode: mode === "hybrid" ? "" : mode }) }),
       h("span", null, label))));
   const k = h("input", { type: "number", min: 1, max: MOST, step: 1, inputmode: "numeric", change: () => change({}) });
-  const option = (name, label) => {
+  const option = (name, label, title) => {
     const box = h("input", { type: "checkbox", change: () => change({ [name]: box.checked ? 1 : "" }) });
-    return [box, h("label", { class: "check" }, box, label)];
+    return [box, h("label", { class: "check", title }, box, label)];
   };
-  const [pieces, piecesLabel] = option("pieces", "pieces apart");
-  const [collapse, collapseLabel] = option("collapse", "one of near-duplicates");
-  const where = h("textarea", { rows: 2, spellcheck: "false", placeholder: "{\"lang\": \"en\"}", input: soon });
-  const [whereProblem, tellWhere] = problemPlace({ id: "where-problem" });
-  const filters = h("details", { class: "filters" }, h("summary", null, "Filter"),
-    field("Only documents with these metadata (a filter as JSON)", where,
-      ["A value, or an operator: ", h("code", null, "{\"year\": {\"$gte\": 2020}, \"lang\": {\"$in\": [\"en\", \"de\"]}}"), "."]),
-    whereProblem);
+  const [pieces, piecesLabel] = option("pieces", "pieces of long texts", "Each piece of a long text is a hit of its own");
+  const [collapse, collapseLabel] = option("collapse", "hide near-duplicates", "Of documents that say nearly the same, show only the best");
+  let where = ""; // the filter as JSON
+  const filter = filterBuilder({ changed: (text, { typed } = {}) => {
+    where = text;
+    if (typed) soon();
+    else now(true);
+  } });
+  const side = status.table ? null : facets({ collection, signal, changed: (text) => {
+    where = text;
+    now(true);
+  } });
   const [problem, tell] = problemPlace();
   const list = h("ol", { class: "hits", "aria-label": "Hits" });
   const note = h("p", { class: "note" });
+  const offer = h("div", { class: "actions" }); // what else to try when nothing is found
+  const more = h("button", { type: "button", hidden: true, click: next }, "More hits");
   const code = codePanel(() => snippets(collection), status);
   fill(root,
     h("form", { role: "search", submit: (event) => { event.preventDefault(); now(true); } },
       h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, "Search")),
       h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k),
-        status.table ? null : collapseLabel, piecesLabel),
-      filters),
-    problem, note, list, code.panel);
+        status.table ? null : collapseLabel, piecesLabel)),
+    filter.element, filter.chips,
+    h("div", { class: "narrowed" }, side?.element, h("div", null, problem, note, offer, list, h("div", { class: "actions" }, more))), code.panel);
+  if (side) {
+    fieldsOf(collection, signal).then((fields) => {
+      filter.offer(fields);
+      side.offer(fields);
+    }).catch((error) => tell(explained(error)));
+  } else filter.offer([]);
   list.addEventListener("keydown", keys);
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
     running?.abort();
   });
+
+  // more hits come when the reader scrolls to the end of the list
+  const watching = new IntersectionObserver(([end]) => { if (end.isIntersecting && scrollY > 0) next(); });
+  watching.observe(more);
+  signal.addEventListener("abort", () => watching.disconnect());
 
   function soon() {
     clearTimeout(timer);
@@ -71,7 +92,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
   function change(changes, options) {
     clearTimeout(timer);
     timer = 0;
-    setParams({ q: query.value, where: where.value.trim(), k: limited(k.value), open: "", ...changes }, options);
+    setParams({ q: query.value, where, k: limited(k.value), open: "", ...changes }, options);
   }
 
   function keys(event) {
@@ -96,21 +117,18 @@ export function searchView(root, { collection, status, signal, setParams }) {
     running?.abort();
     const mine = running = new AbortController();
     list.setAttribute("aria-busy", "true");
+    const begun = performance.now();
     try {
       const answer = await api("POST", collectionPath(collection, "search"), { body: bodyOf(asked), signal: mine.signal });
       if (running !== mine) return;
-      show(answer.results, answer.corrected);
+      show(answer, performance.now() - begun, asked);
     } catch (error) {
       if (error.name === "AbortError" || running !== mine) return;
       shown = null; // it may be asked once more
-      hits = [];
-      fill(list);
-      note.textContent = "";
+      clear("");
       code.refresh();
-      const filter = asked.where && error instanceof ApiError && /filter|field|operator|where/.test(error.message);
-      (filter ? tellWhere : tell)(explained(error));
-      where.setAttribute("aria-invalid", String(Boolean(filter)));
-      if (filter) filters.open = true;
+      if (asked.where && error instanceof ApiError && /filter|field|operator|where/.test(error.message)) filter.refuse(explained(error));
+      else tell(explained(error));
     } finally {
       if (running === mine) {
         running = null;
@@ -119,16 +137,75 @@ export function searchView(root, { collection, status, signal, setParams }) {
     }
   }
 
-  function show(found, corrected) {
+  /** Show no hits, but a text. */
+  function clear(text) {
+    hits = [];
+    fill(list);
+    fill(offer);
+    more.hidden = true;
+    note.textContent = text;
+  }
+
+  function show({ results, corrected }, milliseconds, asked) {
     const begun = performance.now();
-    hits = found;
-    const most = largest(hits.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
-    fill(list, hits.map((hit, i) => hitItem(hit, i, most)));
-    note.textContent = (hits.length ? `${count(hits.length, "hit")}, best first` : "Nothing found.") + weakness(hits) + correction(corrected);
-    announce(note.textContent);
+    clear("");
+    const said = `${correction(corrected)}${weakness(results)}`;
+    if (results.length) {
+      append(results, asked);
+      note.textContent = `${[`${Math.max(1, Math.round(milliseconds))} ms`, status.table ? "" : `${count(status.documents, "document")}${asked.where ? " before the filter" : ""}`, strength(hits)].filter(Boolean).join(" \u00b7 ")}.${said}`;
+      announce(`${count(hits.length, "hit")}, best first.${said}`);
+    } else {
+      nothing(asked);
+    }
     openPlace();
     code.refresh();
     requestAnimationFrame(() => setTimeout(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() }))); // painted
+  }
+
+  function append(results, asked) {
+    const before = hits.length;
+    hits = [...hits, ...results];
+    const most = largest(results.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
+    list.style.setProperty("--digits", String(hits.length).length);
+    list.append(...results.map((hit, i) => hitItem(hit, before + i, most)));
+    more.hidden = results.length < (limited(asked.k) || 10) || hits.length >= MOST_SHOWN;
+  }
+
+  /** Add the next hits to the list. */
+  async function next() {
+    if (running || more.hidden) return;
+    const mine = running = new AbortController();
+    const asked = place.params;
+    try {
+      const { results } = await api("POST", collectionPath(collection, "search"), { body: bodyOf(asked, hits.length), signal: mine.signal });
+      if (running !== mine) return;
+      append(results, asked);
+      announce(`${count(hits.length, "hit")}, best first.`);
+    } catch (error) {
+      if (error.name !== "AbortError" && running === mine) tell(explained(error));
+    } finally {
+      if (running === mine) running = null;
+    }
+  }
+
+  function empty() {
+    note.textContent = "This collection has no documents yet.";
+    fill(offer, h("a", { class: "button", href: format({ collection, view: "upload", params: {} }) }, "Add documents"));
+    announce(note.textContent);
+  }
+
+  /** Say why nothing was found, and offer another way. */
+  function nothing(asked) {
+    const button = (label, changes) => h("button", { type: "button", click: () => { change(changes); query.focus(); } }, label);
+    const words = asked.mode === "lexical";
+    if (status.documents === 0) {
+      empty();
+      return;
+    }
+    note.textContent = asked.where ? `Nothing found among the documents that the filter accepts${words ? ": none of them has these words" : ""}.`
+      : words ? "Nothing found: no document has these words." : "Nothing found.";
+    fill(offer, asked.where ? button("Search without the filter", { where: "" }) : null, words ? button("Search by meaning", { mode: "dense" }) : null);
+    announce(note.textContent);
   }
 
   function hitItem(hit, i, most) {
@@ -171,13 +248,13 @@ export function searchView(root, { collection, status, signal, setParams }) {
       hit.why ? matchView(hit.why, collection, ["Question", hit.piece ? `Piece ${hit.piece.number} of ${hit.id}` : hit.id])
         : h("p", { class: "help" }, `Words are compared for questions of up to ${count(EXPLAINED)} characters.`),
       hit.piece ? h("details", null, h("summary", null, "The whole document"), h("p", { class: "text", dir: "auto" }, hit.text)) : null,
+      status.table ? null : h("p", null, h("a", { href: format({ collection, view: "documents", params: { doc: hit.id } }) }, "Open the document")),
     ];
   }
 
   return function update(params) {
     put(query, params.q ?? "");
-    put(where, params.where ?? "");
-    if (params.where) filters.open = true;
+    where = params.where ?? "";
     put(k, limited(params.k) || 10);
     for (const input of modes.querySelectorAll("input")) input.checked = input.value === (params.mode || "hybrid");
     pieces.checked = Boolean(params.pieces);
@@ -191,21 +268,16 @@ export function searchView(root, { collection, status, signal, setParams }) {
     }
     shown = question;
     tell("");
-    tellWhere("");
-    where.removeAttribute("aria-invalid");
-    const wrong = asked.where ? problemOf(asked.where) : "";
+    const wrong = filter.show(where);
+    if (!wrong) side?.show(where);
     if (wrong) {
       running?.abort();
       running = null;
-      filters.open = true;
-      where.setAttribute("aria-invalid", "true");
-      tellWhere(wrong);
     } else if (!(asked.q ?? "").trim()) {
       running?.abort();
       running = null;
-      hits = [];
-      fill(list);
-      note.textContent = "Type a question: results appear while you type. Shaded words are those by which a result was found.";
+      clear("Type a question: results appear while you type. Shaded words are those by which a result was found.");
+      if (status.documents === 0) empty();
       code.refresh();
     } else {
       ask(asked);
@@ -226,15 +298,6 @@ function nameOf(hit) {
   return place.params.pieces && hit.piece ? `${hit.id}#${hit.piece.number}` : hit.id;
 }
 
-function problemOf(text) {
-  try {
-    const value = JSON.parse(text);
-    return value && typeof value === "object" && !Array.isArray(value) ? "" : "The filter is no object; expected {\"field\": value}.";
-  } catch (error) {
-    return `The filter is not JSON yet: ${error.message}.`;
-  }
-}
-
 function optionsOf(asked) {
   return {
     k: limited(asked.k) || 10,
@@ -245,9 +308,9 @@ function optionsOf(asked) {
 }
 
 /** Return the body of a search; the filter goes as it was written: large numbers keep their digits. */
-function bodyOf(asked) {
+function bodyOf(asked, offset = 0) {
   const why = Array.from(asked.q).length <= EXPLAINED;
-  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why, pairs: why ? PAIRS : undefined });
+  const body = JSON.stringify({ query: asked.q, ...optionsOf(asked), why, pairs: why ? PAIRS : undefined, offset: offset || undefined });
   return asked.where ? `${body.slice(0, -1)},"where":${asked.where}}` : body;
 }
 
@@ -259,6 +322,13 @@ function correction(corrected) {
 /** Say if no hit is as good as those that the collection's calibration takes for answers. */
 function weakness(hits) {
   return hits.length && hits.every((hit) => hit.weak) ? " All are weak: perhaps no document answers this." : "";
+}
+
+/** Say how many hits are at least as good as the threshold of the collection's calibration. */
+function strength(hits) {
+  if (!hits.length || typeof hits[0].weak !== "boolean") return "";
+  const strong = hits.findIndex((hit) => hit.weak);
+  return strong < 0 ? `${count(hits.length)} or more above the threshold` : `${count(strong)} above the threshold`;
 }
 
 function scores(hit) {
@@ -273,7 +343,7 @@ function labels(hit) {
   if (!fields.length && !hit.similar?.length) return null;
   return h("ul", { class: "labels", "aria-label": "Metadata" },
     fields.map(([name, value]) => h("li", null, own(name, { class: "name" }), " ",
-      own(typeof value === "string" ? value : JSON.stringify(value)))),
+      own(shownValue(value)))),
     hit.similar?.length ? h("li", null, h("span", { class: "name" }, "also "), own(hit.similar.join(", "))) : null);
 }
 

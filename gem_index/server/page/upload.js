@@ -9,6 +9,8 @@ import { format, place } from "./router.js";
 
 const ENDINGS = ".jsonl,.ndjson,.json,.csv,.tsv,.txt,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.epub,.eml,.rst,.ipynb";
 const PEEK = 1 << 18; // bytes of a file that its columns are looked for in
+const MOST_INSPECTED = 1 << 25; // bytes of a file whose fields the server is asked for before it is added
+const RECORDS = /\.(jsonl|ndjson|json|csv|tsv)$/i;
 const JOB = "add";
 const STAGES = { read: "Reading", store: "Storing", encode: "Encoding", fit: "Fitting", index: "Indexing" };
 
@@ -17,6 +19,7 @@ let last = null; // what was added: the view is made again when its collection i
 /** Make the view; returns what brings it to the present place. */
 export function uploadView(root, { collection, statusOf, refresh, signal, setParams }) {
   let file = null;
+  let inspected = null; // what the server says of the file's fields
   const input = h("input", { type: "file", id: "file", accept: ENDINGS, change: () => choose(input.files[0] ?? null) });
   const into = h("input", { type: "text", autocomplete: "off", spellcheck: "false", change: changed });
   const id = h("input", { type: "text", autocomplete: "off", spellcheck: "false", list: "columns", placeholder: "id", change: changed });
@@ -24,6 +27,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
   const encoding = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "utf-8", change: changed });
   const columns = h("datalist", { id: "columns" });
   const found = h("p", { class: "help", id: "found" });
+  const table = h("div", null);
   const drop = h("div", {
     class: "drop", dragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
     dragleave: () => drop.classList.remove("over"), drop: dropped,
@@ -34,7 +38,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
   const code = codePanel(() => snippets(placed(), statusOf(placed().name)));
   fill(root,
     h("form", { submit: (event) => { event.preventDefault(); send(); } },
-      drop, found, columns,
+      drop, found, table, columns,
       field("Into the collection", into, "If it does not exist, it is created and fitted on these documents."),
       h("details", { class: "filters", id: "fields" }, h("summary", null, "Fields"),
         field("Field of the id", id, "By default id; without one, a hash of the content."),
@@ -53,7 +57,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
       name: params.into || collection || "",
       id: params.id || undefined,
       encoding: params.enc || undefined,
-      text: (params.text ?? "").split(",").map((each) => each.trim()).filter(Boolean),
+      text: textsOf(params.text ?? ""),
       file: file?.name ?? "questions.jsonl",
     };
   }
@@ -73,13 +77,61 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     tell("");
     fill(columns);
     fill(found);
+    fill(table);
+    inspected = null;
     code.refresh();
     if (file === null) return;
+    if (RECORDS.test(file.name) && file.size <= MOST_INSPECTED) inspect(file);
     const names = columnsOf(file.name, await file.slice(0, PEEK).text().catch(() => ""));
     if (file !== chosen || !names.length) return;
     fill(columns, names.map((name) => h("option", { value: name })));
     fill(found, "Its fields: ", names.slice(0, 30).map((name, i) => [i ? ", " : "", own(name)]), names.length > 30 ? " \u2026" : "");
-    if (!names.includes("text")) root.querySelector("#fields").open = true;
+    if (!names.includes("text") && inspected === null) root.querySelector("#fields").open = true;
+  }
+
+  /** Ask the server which fields a file has, as the command inspect does, and choose those that plainly are id and text. */
+  async function inspect(chosen) {
+    const asked = new URLSearchParams({ file: chosen.name });
+    if (place.params.enc) asked.set("encoding", place.params.enc);
+    try {
+      const answer = await api("POST", `inspect?${asked}`, { body: chosen, type: "application/octet-stream", signal });
+      if (file !== chosen) return;
+      inspected = answer;
+      const names = answer.fields.map((each) => each.name);
+      if (!text.value && !names.includes("text")) text.value = answer.text_fields.join(", ");
+      if (!id.value && !names.includes("id")) id.value = answer.id_field ?? "";
+      changed();
+      showFields();
+    } catch (error) {
+      if (file === chosen && error.name !== "AbortError") fill(table, h("p", { class: "help" }, own(explained(error))));
+    }
+  }
+
+  function showFields() {
+    if (inspected === null) return;
+    const texts = textsOf(text.value);
+    const isText = (name) => (texts.length ? texts.some((each) => bare(each) === name) : name === "text");
+    const focused = document.activeElement?.dataset?.field;
+    const choice = (attributes, name, checked) => {
+      const input = h("input", { ...attributes, "data-field": `${attributes.type} ${name}` });
+      input.checked = checked;
+      return input;
+    };
+    const chooseText = (name) => {
+      const before = texts.length || !inspected.fields.some((each) => each.name === "text") ? texts : ["text"];
+      text.value = (isText(name) ? before.filter((each) => bare(each) !== name) : [...before, name]).join(", ");
+      changed();
+    };
+    fill(table, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Fields of the file" }, h("table", { class: "fields" },
+      h("caption", null, `${count(inspected.records, "record")}${inspected.complete ? "" : " were read"}. Other fields become metadata.`),
+      h("thead", null, h("tr", null, ["field", "text", "id", "type", "examples"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", null, inspected.fields.map(({ name, type, samples }) => h("tr", null,
+        h("th", { scope: "row" }, own(name)),
+        h("td", null, choice({ type: "checkbox", "aria-label": `${name} is text`, change: () => chooseText(name) }, name, isText(name))),
+        h("td", null, choice({ type: "radio", name: "id-field", "aria-label": `${name} is the id`, change: () => { id.value = name; changed(); } }, name, (id.value || "id") === name)),
+        h("td", null, type),
+        h("td", { class: "example" }, own(samples.slice(0, 2).join(" \u00b7 ")))))))));
+    if (focused) table.querySelector(`[data-field="${CSS.escape(focused)}"]`)?.focus();
   }
 
   function showLast() {
@@ -137,6 +189,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     id.value = params.id ?? "";
     text.value = params.text ?? "";
     encoding.value = params.enc ?? "";
+    showFields();
     if (params.id || params.text || params.enc) root.querySelector("#fields").open = true;
     code.refresh();
   };
@@ -160,6 +213,15 @@ async function add(asked, file, { say, heard, actions }, refresh) {
   } finally {
     await refresh();
   }
+}
+
+function textsOf(names) {
+  return names.split(",").map((each) => each.trim()).filter(Boolean);
+}
+
+/** Return the name of a field that counts more than once, such as subject*2. */
+function bare(name) {
+  return name.replace(/\*\d+(\.\d+)?$/, "");
 }
 
 function pathOf({ name, id, text, encoding, file }) {

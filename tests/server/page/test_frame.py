@@ -112,6 +112,37 @@ def test_forced_colours_show_what_is_chosen(browser, server):
     visit.end()
 
 
+class TestPhone:
+    @pytest.fixture
+    def phone(self, browser, server):
+        visit = Visit(browser, server)
+        visit.page.set_viewport_size({"width": 390, "height": 844})
+        yield visit
+        visit.end()
+
+    def test_the_header_is_one_row_and_the_views_are_behind_a_menu(self, phone):
+        page = phone.go("faq", "documents")
+        expect(page.locator(".hit").first).to_be_visible()
+        assert page.locator("#side").bounding_box()["height"] < 60
+        expect(page.get_by_role("link", name="Compare")).to_be_hidden()
+        menu = page.get_by_role("button", name="Menu")
+        expect(menu).to_have_attribute("aria-expanded", "false")
+        menu.click()
+        assert faults(page) == []
+        page.get_by_role("link", name="Compare").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Compare faq")
+        expect(page.get_by_role("link", name="Re-rank")).to_be_hidden()
+        menu.click()
+        page.keyboard.press("Escape")
+        expect(menu).to_be_focused()
+        expect(menu).to_have_attribute("aria-expanded", "false")
+
+    def test_a_wide_page_has_no_menu(self, visit):
+        page = visit.go("faq")
+        expect(page.get_by_role("button", name="Menu")).to_be_hidden()
+        expect(page.get_by_role("link", name="Compare")).to_be_visible()
+
+
 VIEWS = [
     ("search", {"q": "renew passport", "open": "1", "where": '{"lang": "en"}'}),
     ("search", {"q": "?!"}),

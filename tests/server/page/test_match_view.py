@@ -73,6 +73,15 @@ class TestRerankAndCompare:
         expect(page.locator(".pairs li").first).to_contain_text("passport")
         assert page.get_by_role("textbox", name="Candidates").input_value() == "\n".join(texts)
 
+    def test_ctrl_and_enter_compare(self, visit):
+        page = visit.go("faq", "compare")
+        page.get_by_label("One text").fill("a passport")
+        page.get_by_label("Another text").fill("renew passports")
+        page.get_by_label("Another text").press("Enter")
+        expect(page.locator(".result strong")).to_have_count(0)
+        page.get_by_label("Another text").press("Control+Enter")
+        expect(page.locator(".result strong")).to_be_visible()
+
     def test_two_texts(self, visit, server):
         page = visit.go("faq", "compare")
         page.get_by_role("textbox", name="One text").fill("a cheap flight")

@@ -21,7 +21,7 @@ class TestSearch:
         assert page.locator(".score").all_inner_texts() == [
             f"{hit['score']:.3f}" for hit in expected
         ]
-        expect(page.get_by_role("status")).to_have_text("5 hits, best first")
+        expect(page.get_by_role("status")).to_have_text("5 hits, best first.")
         assert "renew" in page.locator(".hit").first.locator("mark").all_inner_texts()
 
     def test_weak_hits_are_marked(self, visit, home):
@@ -41,6 +41,47 @@ class TestSearch:
             "All are weak: perhaps no document answers this."
         )
         home.drop("calibrated")
+
+    def test_the_line_under_the_box_counts_what_is_above_the_threshold(self, visit, home):
+        home.create_collection("calibrated").upsert(FAQ)
+        found = home.collection("calibrated")
+        found.calibrate([(f"{row.text} {n}", row.id) for row in FAQ for n in range(4)])
+        page = visit.go("calibrated", q="renew passport")
+        strong = [hit for hit in found.search("renew passport") if not hit.weak]
+        line = re.compile(rf"^\d+ ms \u00b7 5 documents \u00b7 {len(strong)} above the threshold\.")
+        expect(page.locator(".note").first).to_have_text(line)
+        page.get_by_role("spinbutton").fill(str(len(strong)))
+        page.keyboard.press("Tab")
+        expect(page.locator(".note").first).to_contain_text(
+            f"{len(strong)} or more above the threshold"
+        )
+        home.drop("calibrated")
+
+    def test_more_hits_come_at_the_end(self, visit, home):
+        page = visit.go("large", q="river tea number")
+        expect(page.locator(".hit")).to_have_count(10)
+        page.get_by_role("button", name="More hits").click()
+        expect(page.locator(".hit")).to_have_count(20)
+        page.mouse.move(600, 400)
+        page.mouse.wheel(0, 100_000)
+        expect(page.locator(".hit")).to_have_count(30)
+        expected = [hit.id for hit in home.collection("large").search("river tea number", 30)]
+        assert ids(page) == expected
+        assert page.locator(".rank").all_text_contents() == [str(i + 1) for i in range(30)]
+        page.locator(".opener").nth(25).click()
+        expect(page.locator(".match")).to_be_visible()
+        assert ids(page) == expected
+
+    def test_nothing_found_says_why_and_offers_another_way(self, visit):
+        page = visit.go("faq", q="zebra", mode="lexical", where='{"lang": "de"}')
+        expect(page.locator(".note")).to_have_text(
+            "Nothing found among the documents that the filter accepts: none of them has these words."
+        )
+        page.get_by_role("button", name="Search without the filter").click()
+        expect(page.locator(".note")).to_have_text("Nothing found: no document has these words.")
+        page.get_by_role("button", name="Search by meaning").click()
+        expect(page.locator(".hit")).to_have_count(5)
+        expect(page.get_by_role("button", name="Search by meaning")).to_have_count(0)
 
     def test_the_older_request_is_aborted(self, visit):
         page = visit.go("faq")
@@ -73,6 +114,7 @@ class TestSearch:
         page.get_by_role("radio", name="meaning").check()
         page.get_by_role("spinbutton").fill("3")
         page.get_by_text("Filter", exact=True).click()
+        page.get_by_text("As JSON", exact=True).click()
         page.get_by_label("Only documents").fill(
             '{"lang": {"$in": ["de", "en"]}, "year": {"$exists": false}}'
         )
@@ -170,7 +212,9 @@ class TestSearch:
 
     def test_an_empty_and_an_unknown_collection(self, visit):
         page = visit.go("empty", q="passport")
-        expect(page.locator(".note")).to_have_text("Nothing found.")
+        expect(page.locator(".note")).to_have_text("This collection has no documents yet.")
+        page.get_by_role("link", name="Add documents").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Add empty")
         page = visit.go("nope", q="passport")
         expect(page.locator("main .problem")).to_contain_text("There is no collection nope.")
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gem_index import Home
-from page_visit import FAQ, Visit
+from page_visit import FAQ, Visit, faults
 from server_process import ServerProcess
 
 
@@ -170,6 +170,33 @@ class TestUpload:
             expect(page.locator("main .problem p")).to_contain_text("Your key does not allow this")
             visit.end()
 
+    def test_the_fields_of_a_file_are_shown_and_chosen(self, page, filled, tmp_path):
+        file = tmp_path / "tickets.json"
+        rows = [
+            {
+                "ticket": f"T{i}",
+                "subject": f"passport {i} 护照",
+                "body": "<b>x</b> long " * 9,
+                "year": i,
+            }
+            for i in range(30)
+        ]
+        file.write_text(json.dumps(rows))
+        page = page.go("faq", "upload", into="tickets")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        expect(page.locator(".fields tbody tr")).to_have_count(4)
+        expect(page.locator(".fields caption")).to_contain_text("30 records.")
+        expect(page.locator(".fields tbody tr").nth(1)).to_contain_text("passport 0 护照")
+        for name, wanted in (("subject", True), ("body", False)):
+            page.get_by_label(f"{name} is text").set_checked(wanted)
+        page.get_by_label("ticket is the id").check()
+        expect(page.get_by_label("ticket is the id")).to_be_focused()
+        assert faults(page) == []
+        page.get_by_role("button", name="Add").click()
+        expect(page.locator(".result")).to_contain_text("30 added")
+        [found] = filled[0].collection("tickets").get(["T3"])
+        assert (found.text, found.metadata["year"]) == ("passport 3 护照", 3)
+
     def test_the_first_collection_is_made_here(self, browser, tmp_path):
         file = tmp_path / "lines.txt"
         file.write_text("a bank account\na passport\n")
@@ -177,7 +204,8 @@ class TestUpload:
             visit = Visit(browser, server)
             page = visit.page
             page.goto(server.url)
-            page.get_by_role("link", name="Make one from a file").click()
+            expect(page.get_by_role("heading", level=1)).to_have_text("Search your own texts")
+            assert faults(page) == []
             page.get_by_label("File", exact=True).set_input_files(file)
             page.get_by_role("button", name="Add").click()
             expect(page.locator("main .problem p")).to_have_text("Name a collection first.")
