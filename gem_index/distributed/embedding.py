@@ -168,7 +168,7 @@ class _ClusterCounting:
             found.add(self.cluster.result(future))
             if self.report is not None:
                 self.report("count words", done, len(self.partitions))
-        return SparseEncoder.of(found, analyzer)
+        return SparseEncoder(analyzer, found.texts, found.mean_terms, found.frequencies)
 
     def _sample(self) -> Iterator[str]:
         """Iterate over the first texts; a partition is not read before those of the ones before it were taken."""

@@ -20,6 +20,11 @@ class WordStatistics:
     terms: int = 0
     frequencies: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def mean_terms(self) -> float:
+        """Mean number of terms of a text; 0 without texts."""
+        return self.terms / max(self.texts, 1)
+
     def count(self, terms: Sequence[str]) -> None:
         """Count a text by its terms."""
         self.texts += 1

@@ -98,13 +98,7 @@ class SparseEncoder:
         found = WordStatistics()
         for text in texts:
             found.count(analyzer.terms(check_text(text, "text")))
-        return cls.of(found, analyzer)
-
-    @classmethod
-    def of(cls, found: WordStatistics, analyzer: Analyzer) -> SparseEncoder:
-        """Return an encoder with statistics that were counted by terms of the analyzer."""
-        mean_terms = found.terms / max(found.texts, 1)
-        return cls(analyzer, found.texts, mean_terms, found.frequencies)
+        return cls(analyzer, found.texts, found.mean_terms, found.frequencies)
 
     @classmethod
     def background(cls, language: str = "en") -> SparseEncoder:

@@ -111,10 +111,6 @@ def test_a_refit_makes_it_void_and_says_so(gem, built):
             ["search", "faq", "visa", "--min-score", "auto"],
             "is not calibrated; expected a number, or a calibration: run: ",
         ),
-        (
-            ["search", "parquet:///x", "visa", "--min-score", "auto"],
-            "--min-score auto for a vector database",
-        ),
         (["calibrate", "faq", "absent.csv"], "absent.csv"),
         (["calibrate", "fax"], "did you mean faq?"),
     ],

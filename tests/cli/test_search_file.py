@@ -228,8 +228,3 @@ def test_bad_orders(gem, built, options, message):
     failed = gem("search", "faq", "bank", *options)
     assert failed.status == 2
     assert message in failed.err
-
-
-def test_a_vector_database_has_no_order(gem, built):
-    failed = gem("search", "parquet:///x", "bank", "--sort-by", "year")
-    assert "found --sort-by for a vector database" in failed.err

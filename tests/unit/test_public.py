@@ -66,7 +66,6 @@ MUTABLE = {
     "QueryReader",
     "Record",
     "UpsertCounts",
-    "WordStatistics",
     "_FieldCounts",
     "_PartialFile",
 }

@@ -55,7 +55,7 @@ class CountedInputs:
             sample = list(islice(texts, SAMPLED))
             analyzer = Analyzer(detect_language(sample).language)
         found = count_words(chain(sample, texts), chunking, analyzer, self.progress)
-        return SparseEncoder.of(found, analyzer)
+        return SparseEncoder(analyzer, found.texts, found.mean_terms, found.frequencies)
 
 
 def count_words(
