@@ -1,7 +1,7 @@
 // Look after a collection: its state, drift and refit, near-duplicates.
 
 import { api, collectionPath, events, explained } from "./api.js";
-import { codePanel, command, curl, pythonOf } from "./code.js";
+import { codePanel, command, request, pythonOf } from "./code.js";
 import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { confirmed } from "./key.js";
@@ -142,7 +142,6 @@ export function careView(root, { collection, refresh, signal, setParams }) {
 }
 
 function snippets(collection, threshold) {
-  const lines = (path, method) => curl(collectionPath(collection, path), undefined, method);
   return {
     Python: pythonOf(collection, [
       "print(collection.status())",
@@ -151,8 +150,11 @@ function snippets(collection, threshold) {
       `for group in collection.duplicates(${Number(threshold)}):`,
       "    print(group.ids, group.text)",
     ]),
-    curl: [lines("drift", "GET"), lines("refit", "POST"),
-      curl(collectionPath(collection, "duplicates"), { threshold: Number(threshold) })].join("\n"),
+    requests: [
+      request(collectionPath(collection, "drift"), undefined, "GET"),
+      request(collectionPath(collection, "refit")),
+      request(collectionPath(collection, "duplicates"), { threshold: Number(threshold) }),
+    ],
     CLI: [command("status", [collection], {}), command("drift", [collection], {}), command("refit", [collection], {}),
       command("duplicates", [collection], { "--threshold": threshold })].join("\n"),
   };

@@ -54,14 +54,62 @@ export function python(value) {
   return json(value);
 }
 
+/** Return a request to this server, which `codeOf` writes in several languages. */
+export function request(path, body, method = "POST") {
+  return { path, body, method };
+}
+
+/** Return the code of some requests to this server, by language. */
+function codeOf(requests) {
+  return { curl: requests.map(curl).join("\n"), httpx: httpx(requests), JavaScript: javascript(requests) };
+}
+
 /** Return a call of curl. */
-export function curl(path, body, method = "POST") {
-  const url = new URL(path, document.baseURI).href;
+export function curl({ path, body, method }) {
+  const url = urlOf(path);
   return [
     `curl ${method === "POST" && body !== undefined ? "" : `-X ${method} `}${shell(url)}`,
     "  -H \"Authorization: Bearer $GEM_INDEX_KEY\"",
     ...(body === undefined ? [] : ["  -H 'content-type: application/json'", `  -d ${shell(json(body))}`]),
   ].join(" \\\n");
+}
+
+/** Return Python that sends requests with httpx. */
+function httpx(requests) {
+  return [
+    "import os",
+    "",
+    "import httpx",
+    "",
+    `key = {"Authorization": f"Bearer {os.environ['GEM_INDEX_KEY']}"}`,
+    `with httpx.Client(base_url=${python(document.baseURI)}, headers=key) as server:`,
+    ...requests.map(({ path, body, method }) => [
+      `    answer = server.${method.toLowerCase()}(${python(path)}${body === undefined ? "" : `, json=${python(defined(body))}`})`,
+      "    print(answer.raise_for_status().json())",
+    ].join("\n")),
+  ].join("\n");
+}
+
+/** Return JavaScript that sends requests with fetch. */
+function javascript(requests) {
+  return [
+    "const headers = { Authorization: `Bearer ${process.env.GEM_INDEX_KEY}`, \"content-type\": \"application/json\" };",
+    `for (const [method, url, body] of [`,
+    ...requests.map(({ path, body, method }) => `  [${json(method)}, ${json(urlOf(path))}${body === undefined ? "" : `, ${json(json(body))}`}],`),
+    "]) {",
+    "  const answer = await fetch(url, { method, headers, body });",
+    "  if (!answer.ok) throw new Error(await answer.text());",
+    "  console.log(await answer.json());",
+    "}",
+  ].join("\n");
+}
+
+function urlOf(path) {
+  return new URL(path, document.baseURI).href;
+}
+
+function defined(fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** Return a command of gem-index: options, then what is no option, even if it begins with a dash. */
@@ -87,7 +135,8 @@ export function keywords(values) {
 let chosen = "Python";
 
 /**
- * Return a panel with code in several languages; `make` returns it by language whenever the panel is looked at.
+ * Return a panel with code in several languages; `make` returns it by language, and the requests that do the same
+ * under `requests`, whenever the panel is looked at.
  * Of a table of a vector database the page does not know the URL, which Python and the command line need.
  */
 export function codePanel(make, { table = false } = {}) {
@@ -95,7 +144,8 @@ export function codePanel(make, { table = false } = {}) {
   const block = h("pre", { tabindex: 0, "aria-label": "Code" }, code);
   const tabs = h("div", { class: "choices", role: "group", "aria-label": "Language" });
   const show = () => {
-    const all = table ? { curl: make().curl } : make();
+    const { requests, ...others } = make();
+    const all = { ...(table ? {} : others), ...(requests ? codeOf(requests) : {}) };
     if (!(chosen in all)) chosen = Object.keys(all)[0];
     code.textContent = all[chosen];
     tabs.replaceChildren(...Object.keys(all).map((language) => h("button", {

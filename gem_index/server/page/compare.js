@@ -1,7 +1,7 @@
 // Compare two texts.
 
 import { collectionPath, explained } from "./api.js";
-import { codePanel, command, curl, python, pythonOf } from "./code.js";
+import { codePanel, command, request, python, pythonOf } from "./code.js";
 import { announce, field, figure, fill, h, problemPlace } from "./dom.js";
 import { showMatch } from "./match.js";
 import { place } from "./router.js";
@@ -52,7 +52,7 @@ export function compareView(root, { collection, status, signal, setParams }) {
 function snippets(collection, { a = "", b = "" }) {
   return {
     Python: pythonOf(collection, [`print(collection.encoder.explain_match(${python(a)}, ${python(b)}))`]),
-    curl: curl(collectionPath(collection, "explain"), { text: a, with: b }),
+    requests: [request(collectionPath(collection, "explain"), { text: a, with: b })],
     CLI: command("explain", [a], { "--with": b, "--collection": collection }),
   };
 }

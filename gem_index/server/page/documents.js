@@ -1,7 +1,7 @@
 // The documents of a collection: a list in an order, page by page, and one document with its neighbors.
 
 import { api, collectionPath, explained } from "./api.js";
-import { exactly, codePanel, command, curl, keywords, python, pythonOf } from "./code.js";
+import { exactly, codePanel, command, request, keywords, python, pythonOf } from "./code.js";
 import { problemOf, shownValue } from "./conditions.js";
 import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { documentPage } from "./document.js";
@@ -185,7 +185,10 @@ function snippets(collection) {
   if (doc) {
     return {
       Python: pythonOf(collection, [`[document] = collection.get([${python(doc)}])`, `neighbors = collection.similar(${python(doc)}, k=5)`]),
-      curl: [curl(collectionPath(collection, "documents", encodeURIComponent(doc)), undefined, "GET"), curl(collectionPath(collection, "similar"), { id: doc, k: 5 })].join("\n"),
+      requests: [
+        request(collectionPath(collection, "documents", encodeURIComponent(doc)), undefined, "GET"),
+        request(collectionPath(collection, "similar"), { id: doc, k: 5 }),
+      ],
       CLI: command("similar", [collection, doc], { "-k": 5 }),
     };
   }
@@ -193,6 +196,6 @@ function snippets(collection) {
   const asked = new URLSearchParams(Object.entries(options).filter(([, value]) => value !== undefined).map(([name, value]) => [name, value?.json ?? value]));
   return {
     Python: pythonOf(collection, [`for document in collection.documents(${keywords(options).slice(2)}):`, "    print(document.id, document.text, document.metadata)"]),
-    curl: curl(`${collectionPath(collection, "documents")}?${asked}`, undefined, "GET"),
+    requests: [request(`${collectionPath(collection, "documents")}?${asked}`, undefined, "GET")],
   };
 }

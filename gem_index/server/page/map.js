@@ -1,7 +1,7 @@
 // A map of the collection: near documents say the like.
 
 import { api, ApiError, collectionPath, events, explained } from "./api.js";
-import { codePanel, command, curl, python, pythonOf } from "./code.js";
+import { codePanel, command, request, python, pythonOf } from "./code.js";
 import { announce, count, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { format, place } from "./router.js";
@@ -316,12 +316,12 @@ function snippets(collection) {
   const found = q ? [`for hit in collection.search(${python(q)}, k=${FOUND}):`, "    print(hit.id, hit.text)"] : [];
   return {
     Python: pythonOf(collection, ["made = collection.document_map() or collection.make_map(progress=True)", ...drawn, ...found]),
-    curl: [
-      curl(collectionPath(collection, "map"), undefined, "POST"),
-      curl(collectionPath(collection, "map"), undefined, "GET"),
-      ...(by ? [curl(`${collectionPath(collection, "map", "colours")}?${new URLSearchParams({ field: by })}`, undefined, "GET")] : []),
-      ...(q ? [curl(collectionPath(collection, "search"), { query: q, k: FOUND })] : []),
-    ].join("\n"),
+    requests: [
+      request(collectionPath(collection, "map")),
+      request(collectionPath(collection, "map"), undefined, "GET"),
+      ...(by ? [request(`${collectionPath(collection, "map", "colours")}?${new URLSearchParams({ field: by })}`, undefined, "GET")] : []),
+      ...(q ? [request(collectionPath(collection, "search"), { query: q, k: FOUND })] : []),
+    ],
     CLI: [command("topics", [collection], { "--plot": "map.html" }),
       ...(q ? [command("search", [collection, q], { "-k": FOUND })] : [])].join("\n"),
   };

@@ -1,7 +1,7 @@
 // Order candidates by their cosine with a question.
 
 import { api, collectionPath, explained } from "./api.js";
-import { codePanel, command, curl, json, python, pythonOf, shell } from "./code.js";
+import { codePanel, command, request, json, python, pythonOf, shell } from "./code.js";
 import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
 import { showMatch } from "./match.js";
 import { place } from "./router.js";
@@ -101,7 +101,7 @@ function snippets(collection, { q = "", c = "" }) {
       `for hit in collection.rerank(${python(q)}, ${python(body.candidates)}):`,
       "    print(hit.index, hit.score, hit.text)",
     ]),
-    curl: curl(collectionPath(collection, "rerank"), body),
+    requests: [request(collectionPath(collection, "rerank"), body)],
     CLI: `printf '%s\\n' ${shell(json(body))} | \\\n  ${command("rerank", [], { "--collection": collection })}`,
   };
 }

@@ -3,7 +3,7 @@
 import { api, ApiError, collectionPath, explained } from "./api.js";
 import { problemOf, shownValue } from "./conditions.js";
 import { announce, count, figure, fill, h, largest, own, problemPlace } from "./dom.js";
-import { codePanel, command, curl, exactly, keywords, python, pythonOf } from "./code.js";
+import { codePanel, command, request, exactly, keywords, python, pythonOf } from "./code.js";
 import { facets, fieldsOf } from "./facets.js";
 import { filterBuilder } from "./filters.js";
 import { matchView } from "./match.js";
@@ -60,8 +60,8 @@ export function searchView(root, { collection, status, signal, setParams }) {
       h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, "Search")),
       h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k),
         status.table ? null : collapseLabel, piecesLabel)),
-    filter.element, filter.chips,
-    h("div", { class: "narrowed" }, side?.element, h("div", null, problem, note, offer, list, h("div", { class: "actions" }, more))), code.panel);
+    filter.element, filter.chips, code.panel, // above the hits: below them, more hits would come before it is reached
+    h("div", { class: "narrowed" }, side?.element, h("div", null, problem, note, offer, list, h("div", { class: "actions" }, more))));
   if (side) {
     fieldsOf(collection, signal).then((fields) => {
       filter.offer(fields);
@@ -358,7 +358,7 @@ function snippets(collection) {
       "for hit in hits:",
       "    print(hit.id, hit.score, hit.text)",
     ]),
-    curl: curl(collectionPath(collection, "search"), { query, ...options, where }),
+    requests: [request(collectionPath(collection, "search"), { query, ...options, where })],
     CLI: command("search", [collection, query], {
       "-k": options.k, "--mode": options.mode, "--where": where?.json,
       "--collapse": options.collapse, "--pieces": options.pieces,

@@ -1,7 +1,7 @@
 // Add the documents of a file to a collection, or to a new one.
 
 import { api, collectionPath, explained, upload } from "./api.js";
-import { codePanel, command, curl, python, shell } from "./code.js";
+import { codePanel, command, curl, request, python, shell } from "./code.js";
 import { columnsOf } from "./columns.js";
 import { announce, count, field, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
@@ -248,6 +248,6 @@ function snippets(asked, known) {
     CLI: command(filled ? "add" : "build", [name, file], options),
     Python: filled ? `${imports}\ncollection = Home().collection(${python(name)})\ncollection.upsert(${documents})`
       : `${imports}\nHome().build(${python(name)}, ${documents})`,
-    curl: known ? sending : `${curl("collections", { name })}\n${sending}`,
+    curl: known ? sending : `${curl(request("collections", { name }))}\n${sending}`,
   };
 }

@@ -86,7 +86,7 @@ class TestBrowsing:
         other.page.goto(page.url)
         expect(other.page.locator(".hit")).to_have_count(20)
         assert ids(other.page) == before
-        assert other.page.get_by_label("Order").input_value() == "-year"
+        expect(other.page.get_by_label("Order")).to_have_value("-year")
         other.end()
 
     def test_an_empty_collection_says_so(self, visit):

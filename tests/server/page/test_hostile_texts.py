@@ -5,10 +5,58 @@ from __future__ import annotations
 import json
 import subprocess
 
+import httpx
 import pytest
+from playwright._impl._driver import compute_driver_executable
 from playwright.sync_api import expect
 
 from page_visit import HOSTILE, RUNS, name_of
+
+
+def sent_by_httpx(code):
+    """Run Python that sends one request, and return its path and body."""
+    sent = []
+
+    class Client:
+        def __init__(self, base_url, headers):
+            assert base_url.startswith("http://")
+            assert headers == {"Authorization": "Bearer secret"}
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def post(self, path, json):
+            sent.append((path, json))
+            return httpx.Response(200, json={}, request=httpx.Request("POST", "http://x"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GEM_INDEX_KEY", "secret")
+        patch.setattr("httpx.Client", Client)
+        exec(code, {"print": lambda _: None})
+    [found] = sent
+    return found
+
+
+def sent_by_javascript(code, folder):
+    """Run JavaScript that sends one request, and return its URL, method and body."""
+    fake = (
+        "globalThis.fetch = async (url, { method, headers, body }) => { console.log(JSON.stringify([url, method, body]));"
+        "return { ok: headers.Authorization === 'Bearer secret', text: async () => 'refused', json: async () => 1 }; };\n"
+    )
+    node, _ = compute_driver_executable()
+    done = subprocess.run(
+        [node, "--input-type=module", "-"],
+        input=fake + code,
+        cwd=folder,
+        env={"GEM_INDEX_KEY": "secret"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[0])
 
 
 class TestHostileTexts:
@@ -45,7 +93,7 @@ class TestHostileTexts:
         page = visit.go("hostile", q=query, mode="dense", k=3, where=json.dumps(where))
         page.locator(".code summary").click()
         code = {}
-        for language in ("Python", "curl", "CLI"):
+        for language in ("Python", "curl", "CLI", "httpx", "JavaScript"):
             page.locator(".code").get_by_role("button", name=language, exact=True).click()
             code[language] = page.locator(".code code").evaluate("e => e.textContent")
             assert all(c.isprintable() or c == "\n" for c in code[language])
@@ -64,6 +112,10 @@ class TestHostileTexts:
             return done.stdout.decode().split("\0")[:-1]
 
         assert json.loads(run(code["curl"])[-1]) == expected
+        assert sent_by_httpx(code["httpx"]) == ("collections/hostile/search", expected)
+        url, method, body = sent_by_javascript(code["JavaScript"], tmp_path)
+        assert (url.partition("/collections/")[2], method) == ("hostile/search", "POST")
+        assert json.loads(body) == expected
         words = run(code["CLI"])
         assert words[-1] == query.replace("\0", "")
         assert json.loads(words[words.index("--where") + 1]) == where

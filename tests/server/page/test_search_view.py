@@ -193,6 +193,8 @@ class TestSearch:
         for language in ("Python", "curl", "CLI"):
             page.locator(".code").get_by_role("button", name=language, exact=True).click()
             expect(page.locator(".code code")).to_contain_text('{"n": 12345678901234567890}')
+        page.locator(".code").get_by_role("button", name="JavaScript").click()
+        expect(page.locator(".code code")).to_contain_text('{\\"n\\": 12345678901234567890}')
 
     def test_large_numbers_of_metadata_keep_their_digits(self, visit):
         page = visit.go("faq", q="ducks", k=1)
