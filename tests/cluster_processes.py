@@ -15,8 +15,6 @@ from pathlib import Path
 
 import platformdirs
 
-_SETTLED = 0.5  # seconds after which a worker that is up is killed
-
 
 def die(*_):
     """End this worker process at once."""
@@ -48,39 +46,40 @@ def refuse(*_):
 
 @contextmanager
 def killing(client, every=0.4, times=4, seed=0):
-    """Kill a random worker process again and again while the block runs."""
-    choose, ended, killed = random.Random(seed), threading.Event(), []
+    """Kill a random worker process again and again while the block runs.
 
-    seen = {}  # when each worker was up at first
+    A LocalCluster drops a worker for good that is not back 15 seconds after it was lost, and one without workers waits for
+    ever: on a busy machine, workers that were killed start slowly.
+    """
+    from dask import config
+
+    choose, ended, killed = random.Random(seed), threading.Event(), []
 
     def work():
         while len(killed) < times and not ended.wait(every):
-            up = {each["pid"]: time.monotonic() for each in process_ids(client)}
-            seen.update(up | seen)
-            # a nanny whose worker is killed right after its start gives up, and a cluster without workers waits for ever
-            pids = sorted(pid for pid, now in up.items() if now - seen[pid] >= _SETTLED)
+            pids = sorted(worker["pid"] for worker in process_ids(client))
             if pids:
                 victim = choose.choice(pids)
                 with suppress(
                     ProcessLookupError
-                ):  # it was killed before, which its nanny does not know yet
+                ):  # it has ended, which its nanny does not know yet
                     os.kill(victim, signal.SIGKILL)
                     killed.append(victim)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        ended.set()
-        thread.join()
+    with config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}):
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield killed
+        finally:
+            ended.set()
+            thread.join()
 
 
 def process_ids(client):
-    """The process of each worker that is up, by what nannies know: workers that work do not answer."""
-    processes = [nanny.process for nanny in client.cluster.workers.values()]
-    up = (each for each in processes if each is not None and each.status.name == "running")
-    return [{"pid": each.pid} for each in up if each.pid is not None]
+    """The process of each worker, by what nannies know: workers that work do not answer."""
+    found = client.cluster.workers.values()
+    return [{"pid": nanny.pid} for nanny in found if nanny.pid is not None]
 
 
 @contextmanager

@@ -54,8 +54,12 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
     with ExitStack() as stack:
         local = scheduler == "local"
         if local:
+            from dask import config
+
             from gem_index.settings import load_settings
 
+            # else a worker that died and is not back in 15 s is never started again, and without workers all waits
+            stack.enter_context(config.set({"distributed.deploy.lost-worker-timeout": "1 day"}))
             cluster = stack.enter_context(
                 LocalCluster(
                     n_workers=load_settings().threads,

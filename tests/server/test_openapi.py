@@ -36,6 +36,7 @@ OPERATIONS = [
     "GET /collections/{name}/drift",
     "POST /collections/{name}/duplicates",
     "POST /collections/{name}/refit",
+    "POST /collections/{name}/calibrate",
     "POST /collections/{name}/push",
     "PUT /collections/{name}/description",
     "PUT /collections/{name}/documents",
@@ -188,6 +189,9 @@ class TestDocument:
             http.delete("/collections/faq")  # the example makes it again
         elif path.endswith("/push"):  # other tests may have pushed a collection of this name
             http.post(path, json={"target": "shop", "full": True})
+        elif path.endswith("/calibrate"):  # it takes ten documents
+            more = [{"id": f"more {n}", "text": f"renew a visa {n}"} for n in range(10)]
+            http.put("/collections/faq/documents", json={"documents": more}).raise_for_status()
         for example in examples:
             body = example if isinstance(example, str) else json.dumps(example)
             name = {"file": "faq.jsonl"} if path.endswith(("/files", "/inspect")) else None

@@ -251,10 +251,10 @@ class TestDroppedMeanwhile:
         dropped.clear()
         damaged = DocumentRepository.damaged
 
-        def damaged_after_a_drop(self):
+        def damaged_after_a_drop(self, *options):
             if not dropped:
                 dropped.append(other.drop("second"))
-            return damaged(self)
+            return damaged(self, *options)
 
         monkeypatch.setattr(DocumentRepository, "damaged", damaged_after_a_drop)
         assert home.verify() == []

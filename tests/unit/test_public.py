@@ -66,6 +66,7 @@ MUTABLE = {
     "QueryReader",
     "Record",
     "UpsertCounts",
+    "WordStatistics",
     "_FieldCounts",
     "_PartialFile",
 }
