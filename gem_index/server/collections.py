@@ -68,11 +68,9 @@ class ExpectedDocuments(StrictBody):
 
 
 class CalibrateBody(StrictBody):
-    """The body of a request for a calibration; without queries, parts of the documents are the queries."""
+    """The body of a request for a calibration: ten queries or more; without them, parts of the documents are the queries."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{}, {"queries": [{"query": "a visa", "expected": ["1"]}]}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{}]})
 
     queries: list[ExpectedDocuments] | None = None
 
