@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -134,15 +135,15 @@ def arrow_column(values: Sequence[Any]) -> pa.Array:
         return pa.array([None if value is None else json.dumps(value) for value in values])
 
 
-class Tabular:
+class Tabular(ABC):
     """Results that are rows of a table."""
 
     columns: tuple[str, ...]
     """The names of the columns."""
 
+    @abstractmethod
     def rows(self) -> Iterator[dict[str, Any]]:
         """Iterate over the rows, each with a value by column."""
-        raise NotImplementedError
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table.

@@ -147,7 +147,7 @@ class EncoderChoice:
         Raises
         ------
         UnknownNameError
-            If there is no such model or collection.
+            If the home has no model or collection of this name.
         """
         if self.collection is not None:
             return open_home(self.home).collection(self.collection).status().vectors
