@@ -270,7 +270,7 @@ class SearchedTarget:
         table = with_retries(self._target.live)
         name = str(self._target.url)
         if table is None:
-            raise ConfigError(f"found no table at {name}; expected one that a push filled")
+            raise ConfigError(f"found no table at {name}; expected one that push or embed filled")
         if self._opened is not None and self._opened.table.schema == table.schema:
             return self._opened
         with closing(QueryRecords(self._target)) as records:
