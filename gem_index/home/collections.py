@@ -56,7 +56,7 @@ class HomeCollections:
         return self._vectors
 
     def target(self, url: str) -> SearchedTarget:
-        """Open a table of a vector database that a push filled, to search it.
+        """Open a table of a vector database that push or embed filled, to search it.
 
         Nothing but the word vectors of its model is needed of this home.
 

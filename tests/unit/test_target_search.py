@@ -386,7 +386,9 @@ def test_a_table_without_texts_and_words_is_searched_by_meaning(
 
 def test_bad_input_is_one_line(faq: Collection, other: Home, tmp_path: Path) -> None:
     url = f"parquet://{tmp_path}/table"
-    with pytest.raises(ConfigError, match="found no table at .*; expected one that push or embed filled"):
+    with pytest.raises(
+        ConfigError, match="found no table at .*; expected one that push or embed filled"
+    ):
         other.target(url)
     faq.push(url)
     with other.target(url) as target:

@@ -53,7 +53,7 @@ _OWN = ("query", "k", "where", "mode", "min_score", "why", "pieces", "offset", "
 
 
 class SearchedTarget:
-    """A table of a vector database that a push filled; made by :meth:`gem_index.Home.target`.
+    """A table of a vector database that push or embed filled; made by :meth:`gem_index.Home.target`.
 
     A search needs the word vectors of the model, and nothing else of the home that pushed. :meth:`close` it, or use it in a
     ``with`` statement.
