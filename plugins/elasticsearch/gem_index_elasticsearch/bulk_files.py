@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.targets import (
+    WORD_DIMENSIONS,
     FolderTable,
     FolderTarget,
     Neighbor,
+    SparseVector,
     TargetBatch,
     TargetDocument,
     TargetSchema,
@@ -80,6 +83,17 @@ class BulkFilesTable(FolderTable):
         ids, matrix = self._vectors
         scores = matrix @ vector
         return [Neighbor(ids[row], float(scores[row])) for row in np.argsort(-scores)[: max(0, k)]]
+
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, by a scan of all files."""
+        found = (
+            Neighbor(each.id, words.dot(each.words))
+            for each in self.documents()
+            if each.words is not None
+        )
+        return nlargest(
+            max(0, k), (hit for hit in found if hit.score > 0), key=lambda hit: hit.score
+        )
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents of the state that the files lead to."""
@@ -162,6 +176,8 @@ class BulkFilesTarget(FolderTarget[BulkFilesTable]):
     ConfigError
         If the index's name is missing or unsuitable.
     """
+
+    word_dimensions = WORD_DIMENSIONS
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url, "index")

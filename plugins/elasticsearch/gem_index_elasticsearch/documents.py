@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.targets import TargetDocument, TargetSchema
+from gem_index.targets import SparseVector, TargetDocument, TargetSchema
 from gem_index_elasticsearch.engines import Engine
 
 __all__ = ["from_hit", "index_body", "key_of", "schema_of", "to_source", "unsupported"]
@@ -32,6 +32,9 @@ def to_source(document: TargetDocument) -> dict[str, Any]:
     if document.vector.any():
         # The shortest decimals that give the same 32-bit numbers.
         source["vector"] = [float(str(number)) for number in document.vector]
+    if document.words is not None:
+        terms = zip(document.words.indices.tolist(), document.words.values, strict=True)
+        source["words"] = {str(index): float(str(value)) for index, value in terms}
     return source
 
 
@@ -41,8 +44,15 @@ def from_hit(hit: Mapping[str, Any], dimension: int) -> TargetDocument:
     # Elasticsearch 9.2 leaves vectors out of the source; "fields" has them in every version.
     found = hit.get("fields", {}).get("vector") or source.get("vector")
     vector = np.zeros(dimension, np.float32) if found is None else np.array(found, np.float32)
+    words = source.get("words")
     return TargetDocument(
-        source["id"], vector.reshape(-1), source.get("text"), source.get("metadata", {})
+        source["id"],
+        vector.reshape(-1),
+        source.get("text"),
+        source.get("metadata", {}),
+        None
+        if words is None
+        else SparseVector.summed([int(term) for term in words], list(words.values())),
     )
 
 
@@ -81,7 +91,15 @@ def index_body(engine: type[Engine], schema: TargetSchema) -> dict[str, Any]:
                         "match_mapping_type": "string",
                         "mapping": {"type": "keyword", "ignore_above": 8191},
                     }
-                }
+                },
+                {
+                    # the servers' default, a float of 32 bits, refuses 1e300
+                    "numbers_of_metadata": {
+                        "path_match": "metadata.*",
+                        "match_mapping_type": "double",
+                        "mapping": {"type": "double"},
+                    }
+                },
             ],
             "properties": {
                 "id": {"type": "keyword", "ignore_above": 8191},
@@ -91,6 +109,8 @@ def index_body(engine: type[Engine], schema: TargetSchema) -> dict[str, Any]:
             },
         }
     }
+    if schema.words:
+        body["mappings"]["properties"]["words"] = {"type": "rank_features"}
     if settings := engine.settings():
         body["settings"] = settings
     return body

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -90,8 +90,8 @@ class Engine(ABC):
 
     @staticmethod
     @abstractmethod
-    def nearest(vector: list[float], k: int) -> Json:
-        """Return the body of a search for the documents near a vector."""
+    def nearest(vector: list[float], k: int, filters: Sequence[Json]) -> Json:
+        """Return the body of a search for the documents near a vector, among those that pass all filters."""
 
     def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
         """Send a request and return its answer; None if there is no such thing."""
@@ -212,18 +212,11 @@ class Elasticsearch(Engine):
         return {}
 
     @staticmethod
-    def nearest(vector: list[float], k: int) -> Json:
+    def nearest(vector: list[float], k: int, filters: Sequence[Json]) -> Json:
         """Return a search by ``knn``."""
         candidates = min(10_000, max(100, 10 * k))
-        return {
-            "size": k,
-            "knn": {
-                "field": "vector",
-                "query_vector": vector,
-                "k": k,
-                "num_candidates": candidates,
-            },
-        }
+        knn = {"field": "vector", "query_vector": vector, "k": k, "num_candidates": candidates}
+        return {"size": k, "knn": knn | ({"filter": filters} if filters else {})}
 
 
 class OpenSearch(Engine):
@@ -268,12 +261,12 @@ class OpenSearch(Engine):
         return {"index": {"knn": True}}
 
     @staticmethod
-    def nearest(vector: list[float], k: int) -> Json:
+    def nearest(vector: list[float], k: int, filters: Sequence[Json]) -> Json:
         """Return a query by ``knn``; Lucene visits k documents of the graph, so more are asked for."""
-        return {
-            "size": k,
-            "query": {"knn": {"vector": {"vector": vector, "k": min(10_000, max(100, k))}}},
-        }
+        knn: Json = {"vector": vector, "k": min(10_000, max(100, k))}
+        if filters:
+            knn["filter"] = {"bool": {"filter": filters}}
+        return {"size": k, "query": {"knn": {"vector": knn}}}
 
 
 ENGINES: Mapping[str, type[Engine]] = {"elasticsearch": Elasticsearch, "opensearch": OpenSearch}

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import RejectedDocumentsError, TargetUnavailableError
-from gem_index.targets import Neighbor, TargetBatch, TargetDocument, TargetSchema
+from gem_index.targets import (
+    Condition,
+    Neighbor,
+    SparseVector,
+    TargetBatch,
+    TargetDocument,
+    TargetSchema,
+)
 from gem_index_elasticsearch.documents import from_hit, key_of, to_source
 from gem_index_elasticsearch.engines import Engine, cosine
+from gem_index_elasticsearch.queries import filters_of, match_query
 
 __all__ = ["IndexTable"]
 
@@ -40,7 +49,16 @@ class IndexTable:
         self._shown = shown
         self.index = index
         self._alias = alias
+        self._filters: list[dict[str, Any]] = []
         self.schema = schema
+
+    def narrowed(self, conditions: Sequence[Condition]) -> Self:
+        """Return the same table, whose ``query`` and ``match`` find rows that meet the conditions that fit the mapping."""
+        narrowed = copy(self)
+        answer = self._engine.request("GET", f"/{self.index}/_mapping") or {self.index: {}}
+        properties = answer[self.index].get("mappings", {}).get("properties", {})
+        narrowed._filters = filters_of(conditions, properties.get("metadata", {}))
+        return narrowed
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert or replace documents by ``_bulk``, in the translog of the server on return."""
@@ -63,11 +81,14 @@ class IndexTable:
         """Return the k nearest documents; those without words have no vector and are not among them."""
         if k < 1 or not vector.any():
             return []
-        self._refresh()
-        body = self._engine.nearest([float(number) for number in vector], k)
-        answer = self._engine.request("POST", f"/{self.index}/_search", body | {"_source": ["id"]})
-        hits = answer["hits"]["hits"] if answer is not None else []
-        return [Neighbor(hit["_source"]["id"], cosine(float(hit["_score"]))) for hit in hits]
+        found = self._search(self._engine.nearest(vector.tolist(), k, self._filters))
+        return [Neighbor(hit.id, cosine(hit.score)) for hit in found]
+
+    def match(self, words: SparseVector, k: int) -> list[Neighbor]:
+        """Return the k documents with the largest inner product of words, of which the server keeps 9 bits each."""
+        if k < 1 or not len(words.indices):
+            return []
+        return self._search({"size": k, "query": match_query(words, self._filters)})
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, all of one state of the index."""
@@ -107,6 +128,13 @@ class IndexTable:
     def finish(self) -> None:
         """Let readers see everything at once instead of after the server's interval."""
         self._refresh()
+
+    def _search(self, body: dict[str, Any]) -> list[Neighbor]:
+        """Return the ids and the server's scores of a search."""
+        self._refresh()
+        answer = self._engine.request("POST", f"/{self.index}/_search", body | {"_source": ["id"]})
+        hits = answer["hits"]["hits"] if answer is not None else []
+        return [Neighbor(hit["_source"]["id"], float(hit["_score"])) for hit in hits]
 
     def _refresh(self) -> None:
         self._engine.request("POST", f"/{self.index}/_refresh")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem_index.errors import ConfigError
-from gem_index.targets import TableTarget, TargetSchema, TargetUrl
+from gem_index.targets import WORD_DIMENSIONS, TableTarget, TargetSchema, TargetUrl
 from gem_index_elasticsearch.documents import index_body, schema_of, unsupported
 from gem_index_elasticsearch.engines import ENGINES
 from gem_index_elasticsearch.table import IndexTable
@@ -53,6 +53,7 @@ class IndexTarget(TableTarget[IndexTable]):
     """
 
     noun = "index"
+    word_dimensions = WORD_DIMENSIONS
 
     def __init__(self, url: TargetUrl) -> None:
         url.check_options("index", "ca_certs", secrets=("key", "user", "password"))

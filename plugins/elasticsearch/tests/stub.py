@@ -2,7 +2,8 @@
 
 It holds indices in memory and searches exactly. What it refuses follows the two servers' documentation: unknown parts of a
 mapping, vectors that are not of the mapped length, or zero (and for Elasticsearch not of unit length), values that
-contradict the type of a field, malformed bulk requests, writes through a name that is not an alias.
+contradict the type of a field, malformed bulk requests, writes through a name that is not an alias, rank features that are
+not above 0, more than 1,024 clauses, values of a filter that do not fit the type of the field.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -57,6 +59,8 @@ class Stub:
         if last == "_refresh":
             self.resolve(parts[0])
             return {"_shards": {"failed": 0}}
+        if last == "_mapping":
+            return {parts[0]: {"mappings": mapping_of(self.resolve(parts[0]))}}
         if last == "_count":
             return {"count": len(self.resolve(parts[0])["docs"])}
         if last == "_search":
@@ -188,26 +192,12 @@ class Stub:
 
     def search(self, index: dict[str, Any], body: Any, params: dict[str, str]) -> Any:
         docs = index["docs"]
-        if "knn" in body or "knn" in body.get("query", {}):
-            if self.kind == "elasticsearch":
-                knn = body["knn"]
-                assert set(knn) == {"field", "query_vector", "k", "num_candidates"}, knn
-                assert knn["k"] <= knn["num_candidates"] <= 10_000
-                vector, k = np.array(knn["query_vector"]), knn["k"]
-            else:
-                [(field, knn)] = body["query"]["knn"].items()
-                assert field == "vector"
-                vector, k = np.array(knn["vector"]), knn["k"]
-            check_vector(self.kind, index["mappings"]["properties"]["vector"], list(vector))
-            if index.get("matrix") is None:
-                keys = [key for key, source in docs.items() if "vector" in source]
-                rows = np.array([docs[key]["vector"] for key in keys])
-                index["matrix"] = keys, rows.reshape(len(keys), len(vector))
-            keys, matrix = index["matrix"]
-            scores = (1 + matrix @ vector) / 2
-            best = [(float(scores[row]), keys[row]) for row in np.argsort(-scores)]
-            best = best[: min(k, body.get("size", 10))]
-            hits = [self.hit(index, key, body, score) for score, key in best]
+        if "knn" in body or ("ids" not in body["query"] and body["query"] != {"match_all": {}}):
+            scores = self.scores(
+                index, body["knn"] if "knn" in body else body["query"], "knn" in body
+            )
+            best = sorted(scores.items(), key=lambda item: -item[1])[: body.get("size", 10)]
+            hits = [self.hit(index, key, body, score) for key, score in best]
         elif "ids" in body["query"]:
             asked = body["query"]["ids"]["values"]
             keys = [key for key in dict.fromkeys(asked) if key in docs][: body.get("size", 10)]
@@ -223,6 +213,112 @@ class Stub:
             self.scrolls[scroll] = hits[size:]
         shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
         return {"_scroll_id": scroll, "_shards": shards, "hits": {"hits": hits[:size]}}
+
+    def scores(self, index: dict[str, Any], query: Any, top: bool = False) -> dict[str, float]:
+        """Return the score of each document that a query finds."""
+        if top:  # Elasticsearch's "knn" beside "query"
+            assert self.kind == "elasticsearch"
+            return self.nearest(index, query)
+        [(kind, content)] = query.items()
+        if kind == "knn":
+            if self.kind == "elasticsearch":
+                found = self.nearest(
+                    index, {name: content[name] for name in content if name != "boost"}
+                )
+                return {key: content.get("boost", 1) * score for key, score in found.items()}
+            [(field, knn)] = content.items()
+            assert set(knn) <= {"vector", "k", "filter"}, knn
+            as_filters = {"filter": [knn["filter"]]} if "filter" in knn else {}
+            return self.nearest(
+                index, {"field": field, "query_vector": knn["vector"], "k": knn["k"]} | as_filters
+            )
+        if kind == "rank_feature":
+            assert set(content) == {"field", "linear", "boost"}, content
+            assert content["linear"] == {}
+            assert content["boost"] >= 0
+            field, _, term = content["field"].partition(".")
+            assert index["mappings"]["properties"][field] == {"type": "rank_features"}
+            values = {key: source.get(field, {}).get(term) for key, source in index["docs"].items()}
+            return {
+                key: content["boost"] * nine_bits(value)
+                for key, value in values.items()
+                if value is not None
+            }
+        if kind == "script_score":
+            return self.scripted(index, content)
+        assert kind == "bool", query
+        assert set(content) <= {"should", "minimum_should_match", "filter"}, content
+        if len(content["should"]) > 1024:
+            raise RefusedError(400, "too_many_clauses", "maxClauseCount is set to 1024")
+        assert "filter" not in content or content.get("minimum_should_match") == 1
+        sums: dict[str, float] = {}
+        for part in content["should"]:
+            for key, score in self.scores(index, part).items():
+                sums[key] = sums.get(key, 0.0) + score
+        return {
+            key: sums[key] for key in sums if self.passes(index, key, content.get("filter", []))
+        }
+
+    def nearest(self, index: dict[str, Any], knn: Any) -> dict[str, float]:
+        """Return the scores of the k nearest documents, of those that pass the filters."""
+        if self.kind == "elasticsearch":
+            assert set(knn) - {"filter"} == {"field", "query_vector", "k", "num_candidates"}, knn
+            assert knn["k"] <= knn["num_candidates"] <= 10_000
+        assert knn["field"] == "vector"
+        vector = np.array(knn["query_vector"])
+        check_vector(self.kind, index["mappings"]["properties"]["vector"], list(vector))
+        docs = index["docs"]
+        if index.get("matrix") is None:
+            keys = [key for key, source in docs.items() if "vector" in source]
+            rows = np.array([docs[key]["vector"] for key in keys])
+            index["matrix"] = keys, rows.reshape(len(keys), len(vector))
+        keys, matrix = index["matrix"]
+        scores = (1 + matrix @ vector) / 2
+        ranked = ((keys[row], float(scores[row])) for row in np.argsort(-scores))
+        passing = (item for item in ranked if self.passes(index, item[0], knn.get("filter", [])))
+        return dict(islice(passing, knn["k"]))
+
+    def scripted(self, index: dict[str, Any], content: Any) -> dict[str, float]:
+        """Return what the script of the documentation's page computes of the documents that its query finds."""
+        script = content["script"]
+        assert script["source"] == (
+            "_score + 1 + (doc['vector'].size() == 0 ? 0 : dotProduct(params.query, 'vector'))"
+        )
+        vector = np.array(script["params"]["query"])
+        return {
+            key: score + 1 + float(np.array(index["docs"][key].get("vector", 0 * vector)) @ vector)
+            for key, score in self.scores(index, content["query"]).items()
+        }
+
+    def passes(self, index: dict[str, Any], key: str, filters: Any) -> bool:
+        return all(self.meets(index, index["docs"][key], each) for each in filters)
+
+    def meets(self, index: dict[str, Any], source: Any, query: Any) -> bool:
+        """Tell whether a document meets a filter; values are compared as they are indexed."""
+        [(kind, content)] = query.items()
+        if kind == "bool":
+            [(way, parts)] = content.items()
+            return {"filter": all, "should": any}[way](
+                self.meets(index, source, each) for each in parts
+            )
+        [(path, operand)] = content.items()
+        held = index["types"].get(path)
+        found = [
+            as_indexed(value, held)
+            for name, value in leaves("metadata", source["metadata"])
+            if name == path
+        ]
+        if kind == "range":
+            assert set(operand) <= {"gte", "lte"}
+            for bound in operand.values():
+                check_value(path, held, bound)
+            low, high = operand.get("gte", -np.inf), operand.get("lte", np.inf)
+            return any(low <= value <= high for value in found)
+        assert kind in ("term", "terms"), query
+        values = operand if kind == "terms" else [operand]
+        for value in values:
+            check_value(path, held, value)
+        return any(value in found and type(value) in map(type, found) for value in values)
 
     def scroll(self, method: str, body: Any) -> Any:
         if method == "DELETE":
@@ -263,6 +359,9 @@ def check_mapping(kind: str, mappings: Any, settings: Any) -> None:
         assert vector["type"] == "knn_vector"
         assert vector["method"]["space_type"] == "cosinesimil"
         assert settings == {"index": {"knn": True}}, "without it vectors are not indexed"
+    assert mappings["properties"].get("words", {"type": "rank_features"}) == {
+        "type": "rank_features"
+    }
     for name in ("id", "text", "metadata"):
         assert mappings["properties"][name]["type"] in ("keyword", "text", "object")
 
@@ -281,16 +380,73 @@ def check_vector(kind: str, mapping: Any, vector: list[float]) -> None:
 
 
 def check_document(kind: str, index: dict[str, Any], source: Any) -> None:
-    assert set(source) <= {"id", "text", "metadata", "vector"}, source
+    assert set(source) <= {"id", "text", "metadata", "vector", "words"}, source
+    if "words" in source:
+        assert "words" in index["mappings"]["properties"], "it would be mapped as an object"
+        if not all(
+            "." not in term and value >= 2.0**-126 for term, value in source["words"].items()
+        ):
+            raise RefusedError(400, "document_parsing_exception", "a rank feature must be a positive float")  # fmt: skip
     if "vector" in source:
         check_vector(kind, index["mappings"]["properties"]["vector"], source["vector"])
     for path, found in types("metadata", source["metadata"]):
         held = index["types"].setdefault(path, found)
-        fits = found == held or (held == "keyword" and found != "object") or {found, held} == {"long", "float"}  # fmt: skip
+        fits = found == held or (held == "keyword" and found != "object") or {found, held} == {"long", "double"}  # fmt: skip
         if not fits:
             raise RefusedError(
                 400, "document_parsing_exception", f"field [{path}] of type [{held}]"
             )
+
+
+def nine_bits(value: float) -> float:
+    """Return a rank feature as it is indexed: with 9 significant bits."""
+    bits = np.float32(value).view(np.uint32) & np.uint32(0xFFFF8000)
+    return float(bits.view(np.float32))
+
+
+def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over the paths and values of a field, each member of a list by itself."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(f"{path}.{name}", inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(path, inner)
+    elif value is not None:
+        yield path, value
+
+
+def as_indexed(value: Any, held: str | None) -> Any:
+    """Return a value as a field of a type indexes it: whole numbers, floats, or texts of at most 8,191 signs."""
+    if held == "long":
+        return int(value)
+    if held == "double":
+        return float(value)
+    return None if isinstance(value, str) and len(value) > 8191 else value
+
+
+def check_value(path: str, held: str | None, value: Any) -> None:
+    """Refuse a value of a filter that a field's type cannot be compared with."""
+    names = {
+        bool: ("boolean",),
+        int: ("long", "double"),
+        float: ("long", "double"),
+        str: ("keyword",),
+    }
+    if held not in names[type(value)]:
+        raise RefusedError(400, "query_shard_exception", f"no query of {value!r} for [{path}] of type [{held}]")  # fmt: skip
+
+
+def mapping_of(index: dict[str, Any]) -> Any:
+    """Return the mapping of an index with the fields of metadata that came with its documents."""
+    metadata: dict[str, Any] = {}
+    for path, kind in index["types"].items():
+        place = metadata
+        for name in path.split(".")[1:]:
+            place = place.setdefault("properties", {}).setdefault(name, {})
+        place |= {} if kind == "object" else {"type": kind}
+    properties = dict(index["mappings"]["properties"])
+    return index["mappings"] | {"properties": properties | {"metadata": metadata}}
 
 
 def types(path: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -302,7 +458,7 @@ def types(path: str, value: Any) -> Iterator[tuple[str, str]]:
         for inner in value:
             yield from types(path, inner)
     elif value is not None:
-        names = {bool: "boolean", int: "long", float: "float", str: "keyword"}
+        names = {bool: "boolean", int: "long", float: "double", str: "keyword"}
         yield path, names[type(value)]
 
 

@@ -6,11 +6,13 @@ import copy
 import http.client
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from elasticsearch import Elasticsearch
+from gem_index_elasticsearch.queries import filters_of
 from opensearchpy import OpenSearch
 from stub import basic, serve
 
@@ -21,11 +23,13 @@ from gem_index.errors import (
     RejectedDocumentsError,
     TargetUnavailableError,
 )
-from gem_index.targets import TargetDocument, TargetUrl, open_target
+from gem_index.sparse import Analyzer, SparseEncoder
+from gem_index.targets import SparseVector, TargetDocument, TargetUrl, conditions_of, open_target
 from gem_index.testing import TargetContract, run_page
 from gem_index.testing.targets import DIRECTIONS, PLANE, directed
 
 KINDS = ["elasticsearch", "opensearch"]
+RULE = SparseEncoder(Analyzer(), 0, 2.0, {}).rule
 
 
 DOCUMENTS = [directed(name) for name in DIRECTIONS]
@@ -117,6 +121,93 @@ class TestBulkFiles(TargetContract):
     def stored(self, url: str) -> dict[Path, str]:
         folder = Path(TargetUrl.parse(url).path)
         return {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+class TestWords:
+    def test_a_query_of_many_words_is_cut_to_the_heaviest(self, target) -> None:
+        table = target.create(replace(PLANE, words=RULE))
+        table.upsert([replace(directed("east"), words=SparseVector.summed([7, 8], [0.5, 0.25]))])
+        weights = np.full(1500, 0.125)
+        weights[8] = 2
+        many = SparseVector.summed(np.arange(1500), weights)
+        [hit] = table.match(many, 5)
+        assert hit.score == 0.125 * 0.5 + 2 * 0.25
+        light = SparseVector.summed(np.arange(1500), np.linspace(0.1, 2, 1500))
+        assert table.match(light, 5) == [], "the terms 7 and 8 are among the 500 lightest"
+
+    def test_the_server_keeps_nine_bits_and_the_document_all(self, target) -> None:
+        table = target.create(replace(PLANE, words=RULE))
+        exact = SparseVector.summed([7], [0.3])
+        table.upsert([replace(directed("east"), words=exact)])
+        [hit] = table.match(SparseVector.summed([7], [1.0]), 5)
+        assert hit.score == pytest.approx(0.3, rel=0.004)
+        assert hit.score != exact.values[0]
+        assert table.fetch(["east"])["east"].words.values.tolist() == exact.values.tolist()
+
+
+MAPPING = {
+    "properties": {
+        "lang": {"type": "keyword"},
+        "year": {"type": "long"},
+        "price": {"type": "float"},
+        "new": {"type": "boolean"},
+        "author": {"properties": {"name": {"type": "keyword"}}},
+    }
+}
+
+
+class TestFilters:
+    """Conditions become filters where the server compares as a collection does."""
+
+    @pytest.mark.parametrize(
+        ("where", "filters"),
+        [
+            ({"lang": "de"}, [{"terms": {"metadata.lang": ["de"]}}]),
+            ({"lang": {"$in": ["de", "fr"]}}, [{"terms": {"metadata.lang": ["de", "fr"]}}]),
+            ({"new": True}, [{"terms": {"metadata.new": [True]}}]),
+            ({"year": {"$gt": 2.5}}, [{"range": {"metadata.year": {"gte": 2}}}]),
+            ({"year": {"$lte": -2.5}}, [{"range": {"metadata.year": {"lte": -2}}}]),
+            (
+                {"price": {"$in": [1, 2.5]}},
+                [
+                    {
+                        "bool": {
+                            "should": [
+                                {"range": {"metadata.price": {"gte": 1, "lte": 1}}},
+                                {"range": {"metadata.price": {"gte": 2, "lte": 3}}},
+                            ]
+                        }
+                    }
+                ],
+            ),
+            # a collection tells "2024" from 2024, and true from 1; a server does not
+            ({"year": "2024"}, []),
+            ({"year": {"$in": [2024, "2024"]}}, []),
+            ({"year": True}, []),
+            ({"lang": 5}, []),
+            ({"new": 1}, []),
+            ({"lang": "x" * 8192}, []),
+            ({"year": {"$in": list(range(21))}}, []),
+            ({"author": "A"}, []),
+            ({"unknown": "A"}, []),
+        ],
+    )
+    def test_only_values_of_the_type_of_the_field(self, where, filters) -> None:
+        assert filters_of(conditions_of(where), MAPPING) == filters
+
+    def test_before_any_document_has_metadata(self) -> None:
+        assert filters_of(conditions_of({"lang": "de"}), {"type": "object"}) == []
+
+    def test_a_field_of_whole_numbers_that_holds_a_fraction(self, filled) -> None:
+        table = filled.live()
+        table.upsert([directed("east", year=2), directed("north", year=2.7), directed("west", year=-2.7)])  # fmt: skip
+        for where, expected in [
+            ({"year": {"$gte": 2.5}}, "north"),
+            ({"year": 2.7}, "north"),
+            ({"year": {"$lt": -2.5}}, "west"),
+        ]:
+            narrowed = table.narrowed(conditions_of(where))
+            assert expected in {hit.id for hit in narrowed.query(np.array([0.6, 0.8]), 5)}
 
 
 class TestQuery:
