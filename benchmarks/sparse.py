@@ -1,15 +1,15 @@
 """Compare the default search with what a vector database ranks by dense and sparse vectors.
 
-``python -m benchmarks.sparse FOLDER...`` reads retrieval sets in BEIR's layout. For each it prints nDCG@10 x 100 of the
+``python -m benchmarks.sparse FOLDER... [--folded N]`` reads retrieval sets in BEIR's layout. For each it prints nDCG@10 x 100 of the
 default search; of the sum of the inner products of dense and sparse vectors; of the best 100 by dense vectors, ordered by
 that sum; of dense vectors alone; and of the sum with sparse vectors that know nothing of the collection but its language
 (:meth:`gem_index.sparse.SparseEncoder.background`). Then the bytes of a text's sparse vector, and the share of texts in
-which two terms have one index.
+which two terms have one index. ``--folded N`` adds the sum with sparse vectors of N dimensions, for libraries that cannot hold 2^31.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gem_index import Chunking, Home
-from gem_index.arrays import F64
+from gem_index.arrays import F64, WORD_DIMENSIONS
 from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
 from gem_index.sparse import SparseEncoder, SparseVector
 
@@ -59,7 +59,7 @@ def best_again(dense: F64, both: F64) -> F64:
     return found
 
 
-def measure(task: RetrievalTask, home: Home) -> str:
+def measure(task: RetrievalTask, home: Home, dimensions: int) -> str:
     texts, queries = list(task.documents.values()), list(task.queries.values())
     rows = [{"id": name, "text": text} for name, text in task.documents.items()]
     home.build(task.name, rows, chunking=Chunking(None))
@@ -68,13 +68,18 @@ def measure(task: RetrievalTask, home: Home) -> str:
     sparse, encoder = found.sparse_encoder(), found.encoder
     dense: F64 = np.asarray(encoder.encode(queries) @ encoder.encode(texts).T, np.float64)
     documents = sparse.embed_documents(texts)
-    both = dense + products([sparse.embed_query(query) for query in queries], documents)
+    asked = [sparse.embed_query(query) for query in queries]
+    both = dense + products(asked, documents)
+    folded = dense + products(
+        [each.folded(dimensions) for each in asked], [each.folded(dimensions) for each in documents]
+    )
     background = SparseEncoder.background(sparse.analyzer.language)
     unfitted = dense + products(
         [background.embed_query(query) for query in queries], background.embed_documents(texts)
     )
     cells = [ndcg(task, [[hit.id for hit in of_one] for of_one in hits])]
-    cells += [ndcg(task, ranked(task, s)) for s in (both, best_again(dense, both), dense, unfitted)]
+    sums = (both, best_again(dense, both), dense, unfitted, folded)
+    cells += [ndcg(task, ranked(task, each)) for each in sums]
     size = np.mean([8 * len(vector.indices) for vector in documents])
     terms = [len(set(sparse.analyzer.terms(text))) for text in texts]
     shared = np.mean([len(v.indices) < n for v, n in zip(documents, terms, strict=True)])
@@ -82,13 +87,17 @@ def measure(task: RetrievalTask, home: Home) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--folded", type=int, default=WORD_DIMENSIONS)
+    asked = parser.parse_args()
     print(
-        "set | default search | dense + sparse | 100 by dense, again | dense | dense + background | bytes, shared"
+        "set | default search | dense + sparse | 100 by dense, again | dense | dense + background | folded | bytes, shared"
     )
     with tempfile.TemporaryDirectory() as root:
-        for folder in sys.argv[1:]:
+        for folder in asked.folders:
             task = read_beir(folder)
-            print(f"{task.name:15} | {measure(task, Home(root))}", flush=True)
+            print(f"{task.name:15} | {measure(task, Home(root), asked.folded)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ def run_page(path: str | Path) -> dict[str, Any]:
         If a block's output differs from the page, or the page has no block.
     """
     page = Path(path).read_text(encoding="utf-8")
-    rewritten, rewrite = page, bool(os.environ.get("REWRITE_PAGES"))
+    rewrite = bool(os.environ.get("REWRITE_PAGES"))
+    rewritten, kept = "", 0
     names: dict[str, Any] = {"__name__": "__page__"}
     printed, blocks = "", 0
     for match in _BLOCK.finditer(page):
@@ -45,8 +46,8 @@ def run_page(path: str | Path) -> dict[str, Any]:
             assert not printed, f"{path} does not say that a block prints\n{printed}"
         else:
             if rewrite and _rounded(printed) != _rounded(content):
-                rewritten = rewritten.replace(content, printed, 1)
-                content = printed
+                rewritten += page[kept : match.start(2)] + printed
+                kept, content = match.end(2), printed
             assert _rounded(printed) == _rounded(content), (
                 f"{path} says\n{content}and the block before it prints\n{printed}"
             )
@@ -59,6 +60,7 @@ def run_page(path: str | Path) -> dict[str, Any]:
         printed, blocks = out.getvalue(), blocks + 1
     assert not printed, f"{path} does not say that a block prints\n{printed}"
     assert blocks, f"{path} holds no python block to run"
+    rewritten += page[kept:]
     if rewritten != page:
         Path(path).write_text(rewritten, encoding="utf-8")
     return names

@@ -218,10 +218,12 @@ class TestPages:
     def test_a_page_is_rewritten_where_that_is_asked_for(self, tmp_path, monkeypatch):
         page = tmp_path / "page.md"
         block = "```python\nprint({})\n```\n\n```text\n{}\n```\n"
-        page.write_text("Before.\n\n" + block.format(1, 1) + block.format(2, 3))
+        empty = "```python\nprint(3)\n```\n\n```text\n```\n"
+        # the output of the second block stands in the first too
+        page.write_text("Before.\n\n" + block.format(1, 1) + block.format(2, 1) + empty)
         monkeypatch.setenv("REWRITE_PAGES", "1")
         run_page(page)
-        assert page.read_text() == "Before.\n\n" + block.format(1, 1) + block.format(2, 2)
+        assert page.read_text() == "Before.\n\n" + "".join(block.format(n, n) for n in (1, 2, 3))
 
     def test_errors_carry_the_pages_line(self, tmp_path):
         page = tmp_path / "page.md"

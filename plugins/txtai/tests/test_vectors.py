@@ -11,10 +11,10 @@ import pytest
 from txtai import Embeddings
 from txtai.pipeline import Reranker
 from txtai.vectors import VectorsFactory
-from txtai_gem import GemVectors
+from txtai_gem import GemSparseVectors, GemVectors
 
 from calls import embed, embed_query
-from gem_index import GemIndexError, open_provider
+from gem_index import Document, GemIndexError, Home, open_provider
 from gem_index.testing import (
     EmbeddingProviderContract,
     cosine_ranking,
@@ -248,6 +248,74 @@ class TestSavedIndex:
         again.load(str(tmp_path / "index"), config={"path": "wordllama"})
         with pytest.raises(GemIndexError, match="the vectors wordllama was made with the encoder"):
             again.search("visa")
+
+
+WORDS = {
+    "method": "sparse",
+    "vectormethod": "txtai_gem.GemSparseVectors",
+    "normalize": 2.25,
+    "ivfsparse": {"nlist": 1},
+}
+
+
+class TestWords:
+    """Sparse vectors of words beside those of meaning: together the scores of gem-index's search."""
+
+    QUERIES = ("a bank for my visa", "renew form B-17", "geöffnete Schule", "?!", "")
+
+    def own(self, query: str, texts: list[str], **choice) -> dict[int, float]:
+        provider = open_provider(**choice)
+        cosines = provider.embed_documents(texts) @ provider.embed_query(query)
+        asked = provider.embed_sparse_query(query).folded(2**16)
+        return {
+            place: (float(cosine) + asked.dot(words.folded(2**16))) / 3.25
+            for place, (cosine, words) in enumerate(
+                zip(cosines, provider.embed_sparse_documents(texts), strict=True)
+            )
+        }
+
+    def test_hybrid_search_ranks_by_our_scores(self) -> None:
+        texts = [*TEXTS, "form B-17 of the embassy", "ist die Schule geöffnet?", "?!", ""]
+        embeddings = gem(scoring=WORDS)
+        embeddings.index(texts)
+        for query in self.QUERIES:
+            expected = self.own(query, texts)
+            found = embeddings.search(query, 3, weights=1 / 3.25)
+            best = sorted((score for score in expected.values() if score > 0), reverse=True)[:3]
+            assert [score for _, score in found] == pytest.approx(best, abs=1e-5)
+            for place, score in found:
+                assert score == pytest.approx(expected[place], abs=1e-5)
+
+    def test_the_statistics_of_a_collection(self, tmp_path: Path) -> None:
+        home = Home(tmp_path / "home")
+        home.build("faq", [Document(id=str(i), text=text) for i, text in enumerate(TEXTS)])
+        choice = {"collection": "faq", "home": str(home.root)}
+        embeddings = gem(vectors=choice, scoring=WORDS | {"vectors": choice})
+        embeddings.index(TEXTS)
+        for hit in home.collection("faq").search("visa fees", 3, correct=False):
+            found = dict(embeddings.search("visa fees", 5, weights=1 / 3.25))
+            assert found[int(hit.id)] == pytest.approx(hit.score, abs=1e-3)
+
+    def test_saved_changed_and_loaded(self, tmp_path: Path) -> None:
+        embeddings = gem(scoring=WORDS, content=True)
+        embeddings.index(TEXTS)
+        embeddings.upsert(
+            [("new", "a new text about the form C-3"), ("0", "renewing a visa twice")]
+        )
+        embeddings.delete(["3"])
+        embeddings.save(str(tmp_path / "index"))
+        again = Embeddings()
+        again.load(str(tmp_path / "index"))
+        for query in ("form C-3", "twice", "fees"):
+            found = again.search(query, 2, weights=1 / 3.25)
+            assert found == embeddings.search(query, 2, weights=1 / 3.25)
+        assert again.search("form C-3", 1, weights=1 / 3.25)[0]["id"] == "new"
+
+    def test_a_fingerprint_in_the_configuration_is_checked(self) -> None:
+        settings = open_provider("wordllama").settings | {"vectors": "wordllama-gem"}
+        model = GemSparseVectors({"vectors": settings}, None, None)
+        with pytest.raises(GemIndexError, match="was made with the encoder"):
+            model.encode(["visa"], "data")
 
 
 SECOND = """

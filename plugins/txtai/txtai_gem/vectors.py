@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from txtai.vectors import Vectors
 
-from gem_index import open_provider
-from gem_index.home import NamedProvider
+from txtai_gem.provider import OpensProvider
 
 __all__ = ["GemVectors"]
 
 FloatArray = npt.NDArray[np.float32]
 
 
-class GemVectors(Vectors):
+class GemVectors(OpensProvider, Vectors):
     """GEM embeddings of texts and queries: unit vectors, or zeros for a text without words.
 
     txtai creates it for a configuration with ``method="txtai_gem.GemVectors"``. It reads from the configuration ``vectors``,
@@ -42,31 +40,6 @@ class GemVectors(Vectors):
 
     def __init__(self, config: dict[str, Any], scoring: Any = None, models: Any = None) -> None:
         super().__init__(config, scoring, models)
-
-    def loadmodel(self, path: str | None) -> None:
-        """Load nothing yet: txtai would replace our error by one that names only this class."""
-
-    @cached_property
-    def provider(self) -> NamedProvider:
-        """The provider of embeddings, opened on first use.
-
-        Raises
-        ------
-        GemIndexError
-            If a name is unknown, or the fingerprint differs from the expected one.
-        """
-        given = self.config.get("vectors") or {}
-        if not isinstance(given, Mapping):
-            raise TypeError(
-                f"the configuration's vectors are {given!r}; expected the arguments of gem_index.open_provider, such as "
-                '{"vectors": "wordllama"}, or a path that names word vectors'
-            )
-        settings = dict(given)
-        if self.config.get("path"):
-            settings["vectors"] = self.config["path"]
-        provider = open_provider(**settings)
-        self.config["vectors"] = provider.settings
-        return provider
 
     def encode(self, data: Sequence[str], category: str | None = None) -> FloatArray:
         """Return unit vectors, float32 (n, dimension); GEM embeds queries and texts alike."""
