@@ -1,10 +1,11 @@
 """Compare the default search with what a vector database ranks by dense and sparse vectors.
 
-``python -m benchmarks.sparse FOLDER... [--folded N]`` reads retrieval sets in BEIR's layout. For each it prints nDCG@10 x 100 of the
-default search; of the sum of the inner products of dense and sparse vectors; of the best 100 by dense vectors, ordered by
-that sum; of dense vectors alone; and of the sum with sparse vectors that know nothing of the collection but its language
-(:meth:`gem_index.sparse.SparseEncoder.background`). Then the bytes of a text's sparse vector, and the share of texts in
-which two terms have one index. ``--folded N`` adds the sum with sparse vectors of N dimensions, for libraries that cannot hold 2^31.
+``python -m benchmarks.sparse FOLDER... [--folded N]`` reads retrieval sets in BEIR's layout. For each it prints nDCG@10 x
+100 of the default search; of the sum of the inner products of dense and sparse vectors; of the best 100 by dense vectors,
+ordered by that sum; of dense vectors alone; and of the sum with sparse vectors that know nothing of the collection but its
+language (:meth:`gem_index.sparse.SparseEncoder.background`). Then the bytes of a text's sparse vector, and the share of
+texts in which two terms have one index. ``--folded N`` adds the sum with sparse vectors of N dimensions, for libraries that
+cannot hold 2^31.
 """
 
 from __future__ import annotations
