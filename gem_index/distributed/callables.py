@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import InputError
-from gem_index.home.opening import EncoderChoice, NamedProvider
+from gem_index.home.choice import EncoderChoice, NamedProvider
 from gem_index.quoting import quoted
 
 __all__ = ["TableEncoder"]

@@ -14,7 +14,7 @@ from gem_index.evaluate.lexical_baselines import TfIdf
 from gem_index.gem.combined import Encoder as AnyEncoder
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.specification import encoder_specs
-from gem_index.home.opening import EncoderChoice
+from gem_index.home.choice import EncoderChoice
 from gem_index.vectors.base import FloatArray, VectorSource
 from gem_index.vectors.registry import DEFAULT_VECTORS
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gem_index.errors import InputError
+from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults, check_top_n, rerank
 from gem_index.home.home import Home
 from gem_index.home.vector_opening import open_home
@@ -16,29 +16,27 @@ from gem_index.index.fusion import MATCH_WEIGHT, fused
 from gem_index.quoting import quoted
 from gem_index.sparse import SparseEncoder
 
-if TYPE_CHECKING:
-    from gem_index.gem.combined import Encoder
-    from gem_index.home.opening import EncoderChoice
-
 __all__ = ["STATISTICS_FILE", "check_rerank_mode", "open_sparse_encoder", "rerank_with_words"]
 
 STATISTICS_FILE = ".json"
 """The ending of a file that :meth:`gem_index.sparse.SparseEncoder.save` wrote; any other text is a language."""
 
 
-def open_sparse_encoder(choice: EncoderChoice) -> SparseEncoder:
-    """Return the sparse encoder of a choice: that of its ``words``, else of its collection, else of the background."""
-    if choice.words is not None:
-        named = str(choice.words)
+def open_sparse_encoder(
+    words: str | Path | None, collection: str | None, home: Home | str | Path | None
+) -> SparseEncoder:
+    """Return the sparse encoder of named word statistics, else of a collection, else of the background."""
+    if words is not None:
+        named = str(words)
         if named.endswith(STATISTICS_FILE):
             return SparseEncoder.load(named)
         return SparseEncoder.background(named)
-    if choice.collection is not None:
-        home = open_home(choice.home)
-        with home.collection(choice.collection).access.reading() as rows:
+    if collection is not None:
+        place = open_home(home)
+        with place.collection(collection).access.reading() as rows:
             record = rows.record
         state = record.id, record.model_id, record.last_seq, record.last_change
-        return _of_collection(home.root.absolute(), choice.collection, state)
+        return _of_collection(place.root.absolute(), collection, state)
     return SparseEncoder.background()
 
 
