@@ -78,6 +78,24 @@ def test_words_find_what_is_far_in_meaning(faq: Collection, other: Home, tmp_pat
         assert "far" not in [hit.id for hit in target.search(query, 10, mode="dense")]
 
 
+@pytest.mark.parametrize("scheme", ["parquet", "faiss"])
+def test_rows_that_are_deleted_during_a_search_are_left_out(
+    faq: Collection, other: Home, tmp_path: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the request that finds rows and the request that reads them."""
+    url = f"{scheme}://{tmp_path}/table"
+    faq.push(url)
+    with other.target(url) as target:
+        first = target.search("form 250", 2)
+        assert first[0].id == "d250"
+        table = type(target._current().table)
+        fetch = table.fetch
+        monkeypatch.setattr(
+            table, "fetch", lambda self, ids: fetch(self, [each for each in ids if each != "d250"])
+        )
+        assert target.search("form 250", 1)[0].id == first[1].id
+
+
 def test_a_filter_reads_as_deep_as_it_must(faq: Collection, other: Home, tmp_path: Path) -> None:
     faq.push(f"parquet://{tmp_path}/table")
     with other.target(f"parquet://{tmp_path}/table") as target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from itertools import compress, islice
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ DEEPEST = 10_000
 WIDER = 4
 """How many times as many rows are asked for where too few were found."""
 
-_CANDIDATES = 100  # nearest rows of a table without sparse vectors, whose words are compared
+_CANDIDATES = 300  # nearest rows of a table without sparse vectors, whose words are compared
 _FILTERED = 1000  # rows that are asked for at first if a filter is to be applied to them
 _FETCHED = 1000
 
@@ -102,7 +102,7 @@ class FoundRows:
         found: list[FoundRow] = []
         for part in parts_of(self._table.documents()):
             accepted = self._accept([json.dumps(dict(each.metadata)) for each in part])
-            found += map(self._row, compress(part, accepted))
+            found += map(self._row, self._with_words(list(compress(part, accepted))))
             found = nlargest(DEEPEST, found, key=lambda row: row.score)
         return found
 
@@ -168,23 +168,28 @@ class FoundRows:
     def _fetch(self, names: Sequence[str]) -> list[TargetDocument]:
         missing = [name for name in names if name not in self._documents]
         for part in parts_of(missing):
-            self._documents |= with_retries(self._table.fetch, part)
+            found = with_retries(self._table.fetch, part)
+            self._documents |= {each.id: each for each in self._with_words(list(found.values()))}
         empty = np.zeros_like(self._vector)
         return [self._documents.get(name) or TargetDocument(name, empty) for name in names]
 
+    def _with_words(self, documents: list[TargetDocument]) -> list[TargetDocument]:
+        """Return rows with sparse vectors, which are computed from the texts if the table holds none."""
+        if self._words is None or self._table.schema.words:
+            return documents
+        if not self._table.schema.texts and documents:
+            raise ConfigError(
+                f"found neither a sparse vector nor a text of the row {quoted(documents[0].id)}; "
+                "expected one of them for a search by words; search in the mode dense, or push texts"
+            )
+        words = self._record.words.embed_documents([each.text or "" for each in documents])
+        return [replace(each, words=found) for each, found in zip(documents, words, strict=True)]
+
     def _match(self, document: TargetDocument) -> float:
-        """Return the match of a row, by its sparse vector or its text."""
-        if self._words is None:
+        """Return the match of a row; 0 of one that was deleted meanwhile."""
+        if self._words is None or document.words is None:
             return 0.0
-        words = document.words
-        if words is None:
-            if document.text is None:
-                raise ConfigError(
-                    f"found neither a sparse vector nor a text of the row {quoted(document.id)}; "
-                    "expected one of them for a search by words; search in the mode dense, or push texts"
-                )
-            [words] = self._record.words.embed_documents([document.text])
-        return self._words.dot(words) / MATCH_WEIGHT
+        return self._words.dot(document.words) / MATCH_WEIGHT
 
     def _scored(self, hits: Hits) -> list[FoundRow]:
         """Return rows with scores that are computed from their vectors, best first; deleted ones are left out."""

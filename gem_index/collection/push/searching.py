@@ -120,7 +120,7 @@ class SearchedTarget:
     ) -> SearchResults:
         """Return the k best documents for a query, by the same scores as :meth:`gem_index.Collection.search`.
 
-        In a table with sparse vectors, the database finds candidates by meaning and by words. In others it finds the 100
+        In a table with sparse vectors, the database finds candidates by meaning and by words. In others it finds the 300
         nearest rows (more for larger k), which are scored by their texts. Pieces are scored one by one; a document has the
         score of its best piece. A filter means what it means in a collection; the database narrows its search by the parts
         that it can compare, and where the 10,000 best rows do not hold enough that the filter accepts, all rows are read.
