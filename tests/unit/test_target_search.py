@@ -93,7 +93,7 @@ def test_rows_that_are_deleted_during_a_search_are_left_out(
         monkeypatch.setattr(
             table, "fetch", lambda self, ids: fetch(self, [each for each in ids if each != "d250"])
         )
-        assert target.search("form 250", 1)[0].id == first[1].id
+        assert first[1].id in [hit.id for hit in target.search("form 250", 2)]
 
 
 def test_a_filter_reads_as_deep_as_it_must(faq: Collection, other: Home, tmp_path: Path) -> None:
