@@ -54,6 +54,11 @@ class TestUrl:
         assert "p@ss" not in repr(TargetUrl.parse("qdrant+http://h/?collection=faq&key=p@ss"))
         assert url.without_secrets().options == {"collection": "faq"}
 
+    def test_a_short_scheme_names_the_same_table(self):
+        short = TargetUrl.parse("postgres://ann@h/db?table=t")
+        assert short == TargetUrl.parse("postgresql://ann@h/db?table=t")
+        assert str(short) == "postgresql://h/db?table=t"
+
     def test_a_path_is_absolute(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert TargetUrl.parse("parquet://./a/b").path == str(tmp_path / "a/b")

@@ -105,6 +105,12 @@ class TestExact(PostgresqlContract):
         return f"{new_table}&index=exact"
 
 
+def test_the_short_scheme_names_the_same_table(tmp_path: Path, url: str) -> None:
+    collection = build(tmp_path)
+    assert collection.push(url).added == 1
+    assert collection.push(url.replace("postgresql", "postgres")).unchanged == 1
+
+
 class TestQuery:
     def test_scores_are_inner_products_and_a_zero_vector_has_the_score_0(self, filled) -> None:
         for index in (False, True):
