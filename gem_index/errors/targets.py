@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gem_index.errors.base import GemIndexError, InputError
+from gem_index.errors.base import ConfigError, GemIndexError, InputError
 from gem_index.quoting import quoted
 
 __all__ = [
+    "ForeignTableError",
     "MissingTargetError",
     "RejectedDocumentsError",
     "TargetChangedError",
     "TargetUnavailableError",
 ]
+
+
+class ForeignTableError(ConfigError):
+    """The name of a target's table is in use for something that gem-index did not create."""
 
 
 class MissingTargetError(InputError):

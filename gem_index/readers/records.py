@@ -349,6 +349,15 @@ class DocumentReader:
 
     def _records(self, name: str) -> Iterator[Record]:
         """Iterate over the records of an input, with values of their types and cleaned texts."""
+        records = self.read(name)
+        for line, fields in records:
+            if not isinstance(fields, Message):
+                self._check_fields(name, line, fields, records)
+                self._clean_texts(fields)
+            yield line, fields
+
+    def read(self, name: str) -> Iterator[Record]:
+        """Iterate over the records of an input as it holds them, with values of their types."""
         kind = self.format_of(name)
         before = file_state(name)
         with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
@@ -374,12 +383,7 @@ class DocumentReader:
                 self._begun.add(name)
                 checks = self.all_columns and self._begun.issuperset(self._tables())
                 records = self._types.convert(records, self._findings.misfits, check_names=checks)
-            records = iter(records)
-            for line, fields in records:
-                if not isinstance(fields, Message):
-                    self._check_fields(name, line, fields, records)
-                    self._clean_texts(fields)
-                yield line, fields
+            yield from records
         if file_state(name) != before:
             raise changed_meanwhile(name)
 

@@ -78,6 +78,17 @@ class PostgresqlContract(TargetContract):
         with self.connected(url) as connection:
             connection.execute(f"CREATE {what} {content}")
 
+    def fill(self, url: str, records) -> None:
+        with self.connected(url) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute(
+                "CREATE TABLE faq (key uuid PRIMARY KEY, body text, year integer, vector vector(2))"
+            )
+            connection.cursor().executemany(
+                "INSERT INTO faq VALUES (%(key)s, %(body)s, %(year)s, %(vector)s::float4[]::vector)",
+                records,
+            )
+
     def stored(self, url: str) -> dict[str, list]:
         with self.connected(url) as connection:
             rows = connection.execute(
