@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from assistant import MAIN, Assistant, command
 from gem_index import Document, Home
+from gem_index.installing import install_line
 from gem_index.text.chunking import Chunking
 from gem_index_cli.main import run
 from server_process import ServerProcess
@@ -638,5 +639,5 @@ class TestStandardStreams:
             status, out, said = Pipe(stored, code, *options).end()
             assert (status, out) == (2, b"")
             assert said == (
-                "Error: the MCP server needs the optional extra 'mcp': pip install 'gem-index[mcp]'\n"
+                f"Error: the MCP server needs the optional extra 'mcp': {install_line('gem-index[mcp]')}\n"
             )

@@ -1,5 +1,6 @@
 """Pushing beyond the contract of targets: URLs, errors, notes, and two pushes at once."""
 
+import re
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
+from gem_index.installing import install_line
 from gem_index.targets import JsonObjects, TargetUrl, list_targets, open_target, registry, retries
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 from pushed_tables import replace_method
@@ -147,7 +149,7 @@ class TestRegistry:
     def test_a_missing_package_is_named(self, monkeypatch):
         monkeypatch.setattr(registry, "_installed", dict)
         monkeypatch.setattr(registry, "distribution", self.no_package)
-        with pytest.raises(MissingTargetError, match=r"pip install 'gem-index\[parquet\]'"):
+        with pytest.raises(MissingTargetError, match=re.escape(install_line("gem-index[parquet]"))):
             open_target("parquet:///x")
 
 
