@@ -12,7 +12,7 @@ from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files.inputs import COMPRESSED, open_input, split_member
+from gem_index.files.inputs import COMPRESSED, open_input, split_member, unpacked_name
 from gem_index.quoting import quoted
 from gem_index.readers.cleaning import cleaning_of, is_html
 from gem_index.readers.column_types import ColumnTypes, TypeChoice
@@ -446,7 +446,7 @@ class DocumentReader:
             return self.format
         if name == "-":
             return None
-        found = format_of_name(name)
+        found = format_of_name(name) or format_of_name(unpacked_name(name))
         if found is None:
             with self.open_file(name):
                 pass  # a missing file and a folder have errors of their own
