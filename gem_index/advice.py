@@ -25,6 +25,7 @@ class Action(Enum):
     GIVE_NAME = "name one, as home.import_collection(path, name)"
     GIVE_QUERY = "give it as query"
     IMPORT_EXPORT = "import it with home.import_collection(path)"
+    INSTALL = "{line}"
     LEAVE_OUT_VECTORS = (
         "leave out the vectors, or name those it was made with; its status shows them"
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
 from gem_index.advice import Action
 from gem_index.errors import GemIndexError, MissingFieldError, RecordError, UnreadableFileError
 
-__all__ = ["COMMANDS", "command_with_fields", "message_of", "problem_of"]
+__all__ = ["COMMANDS", "command_with_fields", "message_of", "problem_of", "without_password"]
 
 _FIELD_OPTIONS = ("--id-field", "--text-field")
 
@@ -36,7 +37,7 @@ COMMANDS = {
     Action.MAKE_KEY_OR_NONE: "make it with gem-index keys add NAME, or say --insecure",
     Action.NAME_ENCODING: "name the file's encoding, as --encoding {encoding}",
     Action.NAME_FIELD: "name the field that holds the {field} with --{field}-field",
-    Action.NAME_FIELDS: "name them with --text-field and --id-field; gem-index inspect FILE shows all fields",
+    Action.NAME_FIELDS: "name them with --text-field and --id-field; gem-index inspect shows all fields",
     Action.NAME_ID_COLUMN: "select it, or name another with --id-field",
     Action.NAME_SINCE_COLUMN: "select it, or name another with --since",
     Action.NAME_VECTORS: "gem-index vectors add NAME {file}",
@@ -58,6 +59,16 @@ COMMANDS = {
 """The advice of each :class:`~gem_index.advice.Action`, with commands and options instead of calls."""
 
 
+_SECRET = re.compile(
+    r"(://[^/@:]*:)[^/]*(?=@)|([?&](?:key|token|password|sslkey)=)[^&]*", re.IGNORECASE
+)
+
+
+def without_password(argument: str) -> str:
+    """Return an argument of a command; in a URL, stars stand for its password and keys."""
+    return _SECRET.sub(lambda found: f"{found[1] or found[2]}***", argument)
+
+
 def command_with_fields(arguments: Sequence[str], error: MissingFieldError) -> str:
     """Return a command that named no such field, with the fields that plainly are the id and the text."""
     kept = []
@@ -71,7 +82,7 @@ def command_with_fields(arguments: Sequence[str], error: MissingFieldError) -> s
         kept += ["--id-field", error.id_field]
     for name in error.text_fields:
         kept += ["--text-field", name]
-    return shlex.join(["gem-index", *kept])
+    return shlex.join(["gem-index", *map(without_password, kept)])
 
 
 def message_of(error: BaseException, arguments: Sequence[str] = ()) -> str:

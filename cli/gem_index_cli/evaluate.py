@@ -11,6 +11,7 @@ import typer
 import typer.core
 
 from gem_index.errors import InputError
+from gem_index.installing import install_line
 from gem_index_cli import tuning
 from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions
@@ -43,7 +44,7 @@ class _Evaluations(typer.core.TyperGroup):
         if found is None and cmd_name in _PAPER:
             raise InputError(
                 f"eval {cmd_name} makes one of the paper's tables, and its package is not installed; expected it: "
-                "pip install gem-index-paper"
+                + install_line("gem-index-paper")
             )
         return found
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from gem_index.checks import check_choice
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import ConfigError
+from gem_index_cli.record_options import RecordOptions
 
 if TYPE_CHECKING:
     from gem_index.readers import DocumentReader
-    from gem_index_cli.problems import ReadingLog
 
 __all__ = ["InputOptions"]
 
@@ -27,26 +25,9 @@ _OPTIONS = {"column_names": "columns", "text_fields": "text-field"}  # whose nam
 
 
 @dataclass(frozen=True)
-class InputOptions:
+class InputOptions(RecordOptions):
     """How input files are read."""
 
-    PANEL: ClassVar = "Records and tables"
-    EVERYDAY: ClassVar = ("id_field", "text_field", "clean", "on_error")
-
-    id_field: Annotated[
-        str | None,
-        typer.Option(
-            help="Field of the id. Default: id; without it, a hash of the content.",
-            show_default=False,
-        ),
-    ] = None
-    text_field: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Field of the text; several fields are joined by a blank line, NAME*2 counts twice. Default: text.",
-            show_default=False,
-        ),
-    ] = None
     input_format: Annotated[
         str | None,
         typer.Option(
@@ -109,50 +90,6 @@ class InputOptions:
             show_default=False,
         ),
     ] = None
-    clean: Annotated[
-        str | None,
-        typer.Option(
-            help="What to remove from texts: none, html, auto (HTML from texts that are clearly HTML), quotes, signatures "
-            "(of "
-            "mail); several joined by commas. Default: none.",
-            show_default=False,
-        ),
-    ] = None
-    duplicates: Annotated[
-        str | None,
-        typer.Option(
-            help="What to do when two records have the same id: stop, or keep the first or the last. Default: stop.",
-            show_default=False,
-        ),
-    ] = None
-    on_error: Annotated[
-        str,
-        typer.Option(
-            help="What to do with a bad record: stop (a home then stores nothing) or skip it."
-        ),
-    ] = "stop"
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write all skipped records to this file, as JSON lines.", show_default=False
-        ),
-    ] = None
-
-    @property
-    def skip(self) -> Callable[[InputError], None] | None:
-        """The function that is called with each skipped record or file; None to stop at the first.
-
-        Raises
-        ------
-        ConfigError
-            If the option is neither stop nor skip, or there is a report and nothing is skipped.
-        """
-        check_choice(self.on_error, "--on-error", ("stop", "skip"))
-        if self.on_error == "skip":
-            return self.log.skip
-        if self.report is not None:
-            raise ConfigError("found --report without --on-error skip; expected both")
-        return None
 
     def reader(
         self, names: list[str], kept: Mapping[str, Any] | None = None, types: str = "text"
@@ -264,21 +201,6 @@ class InputOptions:
             duplicates=self.duplicates,
         )
 
-    def text_fields(self, kept: Sequence[str] | None) -> Sequence[str] | None:
-        """Return the fields of the text; a title among several counts twice, with a note. None if no field is given."""
-        from gem_index.readers.fields import with_title_weights
-
-        if self.text_field is None:
-            return None
-        names = with_title_weights(self.text_field, kept)
-        for name, given in zip(names, self.text_field, strict=True):
-            if name != given:
-                print(  # noqa: T201
-                    f"Note: the field {given} counts twice; --text-field '{given}*1' counts it once.",
-                    file=sys.stderr,
-                )
-        return names
-
     @staticmethod
     def _refuse(reason: str, **options: str | None) -> None:
         for name, value in options.items():
@@ -294,8 +216,6 @@ class InputOptions:
     def _choices(self, kept: Mapping[str, Any]) -> dict[str, Any]:
         """Return the reading options: the given ones, else those of the collection; print a note where they differ."""
         given = {
-            "id_field": self.id_field,
-            "text_fields": self.text_fields(kept.get("text_fields")),
             "encoding": self.encoding,
             "header": self.header,
             "column_names": None if self.columns is None else self.columns.split(","),
@@ -303,9 +223,9 @@ class InputOptions:
             "quote": self.quote,
             "table": self.table,
             "types": _types(self.types),
-            "clean": _cleaning(self.clean),
         }
-        choices = {name: value for name, value in given.items() if value is not None}
+        choices = self.field_choices(kept)
+        choices |= {name: value for name, value in given.items() if value is not None}
         for name, before in kept.items():
             if name in choices and choices[name] != before:
                 option = f"--{_OPTIONS.get(name, name)}"
@@ -328,13 +248,6 @@ class InputOptions:
         found.log.end()
         return found
 
-    @cached_property
-    def log(self) -> ReadingLog:
-        """The notes of all readers of a command."""
-        from gem_index_cli.problems import ReadingLog
-
-        return ReadingLog(self.report)
-
 
 def _types(given: str | None) -> Any:
     """Return the value of ``--types``: a word, or the content of JSON or of a file of it."""
@@ -350,13 +263,6 @@ def _types(given: str | None) -> Any:
         raise ConfigError(
             f"--types is {given!r:.80}; expected auto, text, or a type for each column as JSON or in a file"
         ) from error
-
-
-def _cleaning(given: str | None) -> list[str] | None:
-    """Return the steps of ``--clean``."""
-    if given is None:
-        return None
-    return [] if given == "none" else [part.strip() for part in given.split(",")]
 
 
 def _is_read_of(report: Path, name: str) -> bool:

@@ -50,6 +50,11 @@ class ReadingLog:
                     f"cannot write {quoted_path(report)}: {quoted_error(error)}; expected a file for the report"
                 ) from error
 
+    @property
+    def skipped(self) -> int:
+        """How many bad records and files there were."""
+        return self._kinds.total()
+
     def skip(self, problem: InputError) -> None:
         """Show or count a bad record or file, only the first time that it is read."""
         if self._ended:
@@ -86,9 +91,7 @@ class ReadingLog:
                 _say(f"Skipped: … and {count - _SHOWN:,} more like it: {self._examples[kind]}")
         if self._file is not None:
             self._file.close()
-            _say(
-                f"Note: {self._kinds.total():,} bad records are reported in {quoted_path(self._path)}."
-            )
+            _say(f"Note: {self.skipped:,} bad records are reported in {quoted_path(self._path)}.")
 
 
 def _say(line: str) -> None:

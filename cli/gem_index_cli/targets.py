@@ -16,6 +16,7 @@ from gem_index_cli.output import print_json, print_table, say
 from gem_index_cli.parameters import AsJson, CollectionName
 from gem_index_cli.pieces import PieceOptions
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.record_options import RecordOptions
 from gem_index_cli.sources import (
     FolderOptions,
     QueryOptions,
@@ -94,29 +95,38 @@ def push(
         )
 
 
-@takes(config=ConfigOptions)
+@takes(options=RecordOptions, config=ConfigOptions)
 def pull(
     context: typer.Context,
     url: Url,
     collection: CollectionName,
+    options: RecordOptions,
     config: ConfigOptions,
     vectors: Vectors = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a collection from the texts and metadata in a vector database."""
+    """Build a collection from the texts and metadata in a vector database.
+
+    gem-index need not have made the table. Then name the columns of id and text; all others become metadata, except vectors
+    and bytes. The collection remembers these names. gem-index inspect URL shows the columns.
+    """
     from gem_index.home.pulling import pull as pulled
 
+    home = home_of(context)
+    kept = home.collection(collection).reading if collection in home else {}
     with progress_bar("store") as progress:
         report = pulled(
-            home_of(context),
+            home,
             url,
             collection,
+            reading=options.reading(kept),
             vectors=vectors or config.vectors,
             config=config.config(),
             progress=progress,
         )
+    options.log.end()
     if as_json:
-        print_json({**asdict(report), "skipped": 0})
+        print_json({**asdict(report), "skipped": options.log.skipped})
     else:
         say(f"{report.collection}: {report.documents} documents, {report.added} of them new.")
 

@@ -9,6 +9,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     GemIndexError
     ├── InputError                 the user's input is wrong
     │   ├── ConfigError            a configuration value that GEM or a collection cannot take
+    │   │   └── ForeignTableError  a target's table that gem-index did not create
     │   ├── RecordError            one line or row of an input file (carries file and line)
     │   │   └── MissingFieldError  no field of the text (carries the fields that plainly are the text)
     │   ├── UnreadableFileError    one file of a folder (carries the file)
@@ -69,6 +70,7 @@ from gem_index.errors.names import (
     UnknownNameError,
 )
 from gem_index.errors.targets import (
+    ForeignTableError,
     MissingTargetError,
     RejectedDocumentsError,
     TargetChangedError,
@@ -88,6 +90,7 @@ __all__ = [
     "ExistingIdError",
     "FilterError",
     "FingerprintMismatchError",
+    "ForeignTableError",
     "GemIndexError",
     "HomeBusyError",
     "HomeNotWritableError",

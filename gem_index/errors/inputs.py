@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gem_index.advice import Action, Advice, Message
 from gem_index.errors.base import GemIndexError, InputError
+from gem_index.installing import install_line
 from gem_index.quoting import quoted, quoted_path
 
 __all__ = [
@@ -138,8 +139,7 @@ class MissingExtraError(InputError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(
-            f"{feature} needs the optional extra {extra!r}: pip install 'gem-index[{extra}]'"
-        )
+        advice = Advice(Action.INSTALL, {"line": install_line(f"gem-index[{extra}]")})
+        super().__init__(f"{feature} needs the optional extra {extra!r}", advice)
         self.feature = feature
         self.extra = extra

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gem_index.errors.base import GemIndexError, InputError
+from gem_index.advice import Action, Advice
+from gem_index.errors.base import ConfigError, GemIndexError, InputError
+from gem_index.installing import install_line
 from gem_index.quoting import quoted
 
 __all__ = [
+    "ForeignTableError",
     "MissingTargetError",
     "RejectedDocumentsError",
     "TargetChangedError",
     "TargetUnavailableError",
 ]
+
+
+class ForeignTableError(ConfigError):
+    """The name of a target's table is in use for something that gem-index did not create."""
 
 
 class MissingTargetError(InputError):
@@ -22,7 +29,8 @@ class MissingTargetError(InputError):
         self.scheme = scheme
         self.package = package
         super().__init__(
-            f"the package for {scheme} is not installed; expected it: pip install {package!r}"
+            f"the package for {scheme} is not installed; expected it",
+            Advice(Action.INSTALL, {"line": install_line(package)}),
         )
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "recoded",
     "sha256_of_file",
     "split_member",
+    "unpacked_name",
     "user_path",
 ]
 
@@ -278,6 +279,27 @@ def split_member(name: str) -> tuple[Path, str | None]:
     return path, None
 
 
+def unpacked_name(name: str) -> str:
+    """Return the name of the one file in a zip file; for any other input its own name."""
+    path = split_member(name)[0]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = _without_metadata(_members_of(archive))
+    except _DAMAGE:  # also a file that is no zip file
+        return name
+    return members[0] if len(members) == 1 else name
+
+
+def _members_of(archive: zipfile.ZipFile) -> list[str]:
+    """Return the names of the files in a zip file."""
+    return [info.filename for info in archive.infolist() if info.filename[-1:] not in ("", "/")]
+
+
+def _without_metadata(members: list[str]) -> list[str]:
+    """Leave out the folder of metadata that macOS adds."""
+    return [name for name in members if not name.startswith("__MACOSX/")]
+
+
 def is_compressed(path: Path) -> bool:
     """Tell whether a file is compressed, by its first bytes."""
     with path.open("rb") as file:
@@ -343,11 +365,8 @@ def _zip_member(file: io.BufferedReader, name: str, member: str | None) -> Itera
             f"{quoted_path(name)} is not a complete zip file: {quoted_error(error)}; expected an undamaged file"
         ) from error
     with archive:
-        members = [
-            info.filename for info in archive.infolist() if info.filename[-1:] not in ("", "/")
-        ]
-        # macOS adds metadata files in this folder
-        plain = [name for name in members if not name.startswith("__MACOSX/")]
+        members = _members_of(archive)
+        plain = _without_metadata(members)
         if member is None and len(plain) == 1:
             member = plain[0]
         found = found_in_any_form([member or ""], {name: name for name in members}).get(

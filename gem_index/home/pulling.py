@@ -1,21 +1,28 @@
-"""Pull the texts of a vector database back into a collection."""
+"""Pull the texts of a vector database into a collection: of a table that a push filled, or of anybody's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
 
 from gem_index.collection.piece_rows import PLACE, piece_of
 from gem_index.collection.results import UpsertReport
 from gem_index.documents import Document
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, ForeignTableError
 from gem_index.gem.specification import ConfigLike
 from gem_index.home.home import Home
 from gem_index.progress import ProgressOption
-from gem_index.targets.protocol import TargetDocument, TargetTable
+from gem_index.readers.rows import RowReader
+from gem_index.targets.protocol import RowsTarget, Target, TargetDocument, TargetTable
 from gem_index.targets.registry import open_target
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["pull"]
+__all__ = ["pull", "table_rows"]
+
+_KEPT = ("id_field", "text_fields", "clean")
+"""What a collection remembers of the reading of a table."""
 
 
 def pull(
@@ -23,6 +30,7 @@ def pull(
     url: str | TargetUrl,
     name: str,
     *,
+    reading: Mapping[str, Any] = MappingProxyType({}),
     vectors: str | None = None,
     config: ConfigLike | None = None,
     progress: ProgressOption = None,
@@ -33,30 +41,96 @@ def pull(
     ----------
     home : Home
     url : str
-        As for :meth:`gem_index.Collection.push`.
+        As for :meth:`gem_index.Collection.push`. gem-index need not have created the table.
+    reading : mapping, optional
+        How the rows of a table that gem-index did not create are read: arguments of
+        :class:`~gem_index.readers.DocumentReader` such as ``id_field``, ``text_fields``, ``clean`` and ``on_problem``. The
+        collection remembers fields and cleaning. All other columns become metadata, except vectors and bytes.
     name, vectors, config, progress
         As for :meth:`gem_index.Home.build`.
 
     Raises
     ------
     ConfigError
-        If there is no such table, or it has no texts.
+        If there is no such table, it has no texts, or the engine cannot read the tables of others.
+    MissingFieldError
+        If a table that gem-index did not create has no column of the text, or not the named one of the id.
     """
-    parsed = TargetUrl.parse(url) if isinstance(url, str) else url
-    target = open_target(parsed)
-    try:
-        table = target.live()
-        if table is None:
-            raise ConfigError(f"there is no table at {parsed}; expected one that push filled")
-        if not table.schema.texts:
-            raise ConfigError(
-                f"the target {parsed} has no texts; expected a table of a push that stores texts"
-            )
-        return home.build(
-            name, _documents(table), vectors=vectors, config=config, progress=progress
+    kept = home.collection(name).reading if name in home else {}
+    with _opened(url) as target:
+        table = _live(target)
+        documents = (
+            _rows(target, {each: kept[each] for each in _KEPT if each in kept} | dict(reading))
+            if table is None
+            else _documents(_with_texts(table, target.url, reading))
         )
+        return home.build(name, documents, vectors=vectors, config=config, progress=progress)
+
+
+@contextmanager
+def table_rows(url: str | TargetUrl, **choices: Any) -> Iterator[RowReader]:
+    """Open the reader of the rows of a table that gem-index did not create; ``choices`` are those of its reading.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such table, or the engine cannot read the tables of others.
+    """
+    with _opened(url) as target:
+        if _live(target) is not None:
+            raise ConfigError(
+                f"the table {target.url} is one of gem-index, with id, text and metadata; expected one that it did not "
+                "create"
+            )
+        yield _rows(target, choices)
+
+
+@contextmanager
+def _opened(url: str | TargetUrl) -> Iterator[Target]:
+    target = open_target(url)
+    try:
+        yield target
     finally:
         target.close()
+
+
+def _live(target: Target) -> TargetTable | None:
+    """Return a table of gem-index; None if somebody else has created it.
+
+    Raises
+    ------
+    ConfigError
+        If there is no table.
+    """
+    try:
+        table = target.live()
+    except ForeignTableError:
+        return None
+    if table is None:
+        raise ConfigError(f"there is no table at {target.url}; expected an existing one")
+    return table
+
+
+def _rows(target: Target, choices: Mapping[str, Any]) -> RowReader:
+    if not isinstance(target, RowsTarget):
+        raise ConfigError(
+            f"gem-index did not create the table {target.url}, and cannot read others of this engine; "
+            "expected a table that push filled"
+        )
+    return RowReader(str(target.url), target.rows, **choices)
+
+
+def _with_texts(table: TargetTable, url: TargetUrl, reading: Mapping[str, Any]) -> TargetTable:
+    """Return a table of gem-index that can be pulled."""
+    if not table.schema.texts:
+        raise ConfigError(
+            f"the target {url} has no texts; expected a table of a push that stores texts"
+        )
+    if not reading.keys().isdisjoint(_KEPT):
+        raise ConfigError(
+            f"the table {url} is one of gem-index, with id, text and metadata; expected no names of fields and no cleaning"
+        )
+    return table
 
 
 def _documents(table: TargetTable) -> Iterator[Document]:

@@ -44,8 +44,8 @@ class QueryReader:
     Parameters
     ----------
     url : str
-        Of SQLAlchemy, such as ``postgresql://user@host/db`` or ``sqlite:////data/faq.sqlite``; also after ``sql:``. For
-        PostgreSQL the package psycopg is needed, for others that of their dialect.
+        Of SQLAlchemy, such as ``postgresql://user@host/db`` (also ``postgres://``) or ``sqlite:////data/faq.sqlite``; also
+        after ``sql:``. For PostgreSQL the package psycopg is needed, for others that of their dialect.
     query : str, optional
         One SELECT statement; it may be left out if the collection knows it. All its columns except those of the id and the
         text are metadata.
@@ -90,6 +90,10 @@ class QueryReader:
                 "the URL of the database is malformed; expected one such as sql:postgresql://user@host/db or "
                 "sql:sqlite:////path/file.sqlite"
             ) from error
+        if (
+            url.drivername == "postgres"
+        ):  # as libpq and many services write it; SQLAlchemy does not know it
+            url = url.set(drivername="postgresql")
         if url.drivername == "postgresql" and importlib.util.find_spec("psycopg") is not None:
             url = url.set(drivername="postgresql+psycopg")
         self._url = _with_absolute_path(url)

@@ -12,7 +12,7 @@ from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files.inputs import COMPRESSED, open_input, split_member
+from gem_index.files.inputs import COMPRESSED, open_input, split_member, unpacked_name
 from gem_index.quoting import quoted
 from gem_index.readers.cleaning import cleaning_of, is_html
 from gem_index.readers.column_types import ColumnTypes, TypeChoice
@@ -349,6 +349,15 @@ class DocumentReader:
 
     def _records(self, name: str) -> Iterator[Record]:
         """Iterate over the records of an input, with values of their types and cleaned texts."""
+        records = self.read(name)
+        for line, fields in records:
+            if not isinstance(fields, Message):
+                self._check_fields(name, line, fields, records)
+                self._clean_texts(fields)
+            yield line, fields
+
+    def read(self, name: str) -> Iterator[Record]:
+        """Iterate over the records of an input as it holds them, with values of their types."""
         kind = self.format_of(name)
         before = file_state(name)
         with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
@@ -374,12 +383,7 @@ class DocumentReader:
                 self._begun.add(name)
                 checks = self.all_columns and self._begun.issuperset(self._tables())
                 records = self._types.convert(records, self._findings.misfits, check_names=checks)
-            records = iter(records)
-            for line, fields in records:
-                if not isinstance(fields, Message):
-                    self._check_fields(name, line, fields, records)
-                    self._clean_texts(fields)
-                yield line, fields
+            yield from records
         if file_state(name) != before:
             raise changed_meanwhile(name)
 
@@ -442,7 +446,7 @@ class DocumentReader:
             return self.format
         if name == "-":
             return None
-        found = format_of_name(name)
+        found = format_of_name(name) or format_of_name(unpacked_name(name))
         if found is None:
             with self.open_file(name):
                 pass  # a missing file and a folder have errors of their own

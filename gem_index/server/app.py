@@ -23,6 +23,7 @@ from gem_index.server import (
     documents,
     fields,
     files,
+    group_searching,
     knowledge,
     maps,
     ollama,
@@ -134,7 +135,9 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, fields, files, maps, searching, knowledge):
+    for module in (
+        openai, collections, documents, fields, files, maps, searching, group_searching, knowledge,
+    ):  # fmt: skip
         app.include_router(module.router)
     app.include_router(files.inspections)
     for module in (reranking, cohere):

@@ -14,6 +14,7 @@ from gem_index.collection.push.searching import SearchedTarget
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
+from gem_index.home.collection_group import CollectionGroup
 from gem_index.quoting import quoted
 from gem_index.server.encoding import EncodingQueue
 from gem_index.server.errors import (
@@ -140,6 +141,23 @@ class ServerContext:
         """Return the result of a function that reads a collection; ``long`` as for :meth:`read`."""
         self.tables.check_collection(name)
         return await self.read(lambda: self.collections.ask(name, question), long=long)
+
+    async def ask_group(
+        self,
+        names: Sequence[str],
+        question: Callable[[CollectionGroup], _Result],
+        *,
+        long: bool = False,
+    ) -> _Result:
+        """Return the result of a function that searches several collections together."""
+        for name in names:
+            self.tables.check_collection(name)
+        return await self.read(
+            lambda: self.collections.ask_all(
+                list(dict.fromkeys(names)), lambda found: question(CollectionGroup(found))
+            ),
+            long=long,
+        )
 
     async def ask_searched(
         self,

@@ -214,6 +214,7 @@ _ROUTES = {
     Action.FETCH_VECTORS: "add them to the server's home",
     Action.FIT_MODEL: "fit one in the server's home",
     Action.IMPORT_EXPORT: "import it into the server's home",
+    Action.INSTALL: "install it where the server runs, and start the server again",
     Action.LEAVE_OUT_VECTORS: "leave out the vectors, or name those that GET /collections shows",
     Action.LIST_VECTORS: "the server's home lists them",
     Action.MAKE_COLLECTION: "make one with POST /collections",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TypeVar
 
@@ -31,22 +31,28 @@ class OpenCollections:
         self._lock = Lock()
 
     def ask(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return the result of a function of a collection.
+        """Return the result of a function of a collection; raises like :meth:`ask_all`."""
+        return self.ask_all([name], lambda found: question(found[0]))
+
+    def ask_all(
+        self, names: Sequence[str], question: Callable[[Sequence[Collection]], _Result]
+    ) -> _Result:
+        """Return the result of a function of several collections.
 
         Raises
         ------
         UnknownNameError
-            If there is none of that name.
+            If there is none of one of the names.
         """
-        held = self._find(name)
-        if held is not None:
-            try:
-                return question(held)
-            except UnknownNameError as error:
-                if error.kind != "collection":
-                    raise
-                self._forget(held)  # it was dropped; another collection may have its name now
-        return question(self._open_again(name))
+        held = [self._find(name) or self._open_again(name) for name in names]
+        try:
+            return question(held)
+        except UnknownNameError as error:
+            if error.kind != "collection":
+                raise
+            for each in held:  # one was dropped; another collection may have its name now
+                self._forget(each)
+        return question([self._open_again(name) for name in names])
 
     def _find(self, name: str) -> Collection | None:
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -16,13 +16,15 @@ from gem_index.collection.request import check_queries
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.errors import InputError
 from gem_index.gem.reranking import rerank as rerank_texts
+from gem_index.home.collection_group import CollectionGroup
 from gem_index.server.bodies import Several, StrictBody
+from gem_index.server.context import ServerContext
 from gem_index.server.encoding import SHORT, work_of
 from gem_index.server.errors import MissingDocumentError, TooLargeError
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, Context, KeyedRoute
 
-__all__ = ["router"]
+__all__ = ["SearchBody", "answer", "router"]
 
 _EXPLAINED = 10_000  # largest number of characters of a text whose words are paired with those of another text
 _EXPLAINED_QUERY = 1000  # and of a query, because documents can have any length
@@ -76,6 +78,12 @@ class SearchBody(StrictBody):
         description="Return the results in the order of a field; -FIELD: the largest first.",
     )
 
+    def search_options(self) -> dict[str, Any]:
+        """Return the options of a search, beside its queries and its k."""
+        return self.model_dump(
+            include=set(SearchBody.model_fields) - {"query", "queries", "k", "pairs"}
+        )
+
 
 class RerankBody(StrictBody):
     """The body of a request for a re-ranking with a collection's model."""
@@ -116,6 +124,26 @@ class SimilarBody(StrictBody):
 @router.post("/search", dependencies=READ)
 async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse:
     """Search for one query, or for several at once."""
+    return JsonResponse(await answer(asked, context, partial(context.ask_searched, name)))
+
+
+async def answer(
+    asked: SearchBody,
+    context: ServerContext,
+    ask: Callable[..., Awaitable[Any]],
+    collections: int = 1,
+) -> dict[str, Any]:
+    """Return the answer to a search.
+
+    Parameters
+    ----------
+    asked : SearchBody
+    context : ServerContext
+    ask : callable
+        Calls a function with what is searched, in a thread; ``long`` as for :meth:`ServerContext.read`.
+    collections : int
+        How many are searched.
+    """
     if (asked.query is None) == (asked.queries is None):
         found = "neither query nor queries" if asked.query is None else "query and queries"
         raise InputError(f"found {found}; expected one of them")
@@ -129,20 +157,21 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
     queries = [context.check_query(each) for each in given]
     if asked.why:
         _check_lengths(queries, _EXPLAINED_QUERY, "query")
-    if len(queries) * (asked.k + asked.offset) > _MOST_HITS:
+    if collections * len(queries) * (asked.k + asked.offset) > _MOST_HITS:
+        of = f" in {collections} collections" if collections > 1 else ""
         raise TooLargeError(
-            f"found {len(queries)} queries with k {asked.k} and offset {asked.offset}; expected at most {_MOST_HITS} "
+            f"found {len(queries)} queries{of} with k {asked.k} and offset {asked.offset}; expected at most {_MOST_HITS} "
             "results per request, with those that the offset leaves out"
         )
-    options = asked.model_dump(exclude={"query", "queries", "k", "pairs"})
+    options = asked.search_options()
 
     def search_part(
-        collection: Collection | SearchedTarget, part: Sequence[str]
+        searched: Collection | SearchedTarget | CollectionGroup, part: Sequence[str]
     ) -> list[dict[str, Any]]:
         if several:
-            answers = collection.search_many(part, asked.k, **options)
+            answers = searched.search_many(part, asked.k, **options)
         else:
-            answers = [collection.search(part[0], asked.k, **options)]
+            answers = [searched.search(part[0], asked.k, **options)]
         return [
             {
                 "query": query,
@@ -160,13 +189,13 @@ async def search(asked: SearchBody, name: str, context: Context) -> JsonResponse
     plain = not (
         several or asked.why or asked.rerank or asked.boost or asked.pieces or asked.collapse
     )
-    long = not plain or asked.k > _PLAIN_HITS or work_of(queries) > SHORT
+    long = not plain or collections > 1 or asked.k > _PLAIN_HITS or work_of(queries) > SHORT
     if several:  # each part would number its queries from 1
         check_queries(queries, asked.k, **options)
     searches: list[dict[str, Any]] = []
-    for part in _slices(queries, asked.k):
-        searches += await context.ask_searched(name, partial(search_part, part=part), long=long)
-    return JsonResponse({"searches": searches} if several else searches[0])
+    for part in _slices(queries, asked.k * collections):
+        searches += await ask(partial(search_part, part=part), long=long)
+    return {"searches": searches} if several else searches[0]
 
 
 def _slices(queries: list[str], k: int) -> Iterator[list[str]]:

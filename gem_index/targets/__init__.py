@@ -9,16 +9,19 @@ from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest,
 from gem_index.targets.local import has_database, local_path
 from gem_index.targets.metadata import JsonObjects, integers_are_short, integers_within
 from gem_index.targets.narrowing import Condition, NarrowingTable, conditions_of
+from gem_index.targets.parquet import columns_of_rows
 from gem_index.targets.protocol import (
     JsonTarget,
     Neighbor,
     QueryTableTarget,
+    RowsTarget,
     Target,
     TargetDocument,
     TargetSchema,
     TargetTable,
     WordsTable,
     WordsTarget,
+    row_of,
 )
 from gem_index.targets.registry import TargetInfo, list_targets, open_target
 from gem_index.targets.sparse_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
@@ -48,6 +51,7 @@ __all__ = [
     "NarrowingTable",
     "Neighbor",
     "QueryTableTarget",
+    "RowsTarget",
     "SparseVector",
     "SqlDatabase",
     "SqlTable",
@@ -63,6 +67,7 @@ __all__ = [
     "WordsTable",
     "WordsTarget",
     "check_table_name",
+    "columns_of_rows",
     "conditions_of",
     "create_manifest",
     "existing_table",
@@ -77,6 +82,7 @@ __all__ = [
     "publish_file",
     "query_table_name",
     "read_manifest",
+    "row_of",
     "word_columns",
     "word_products",
     "word_vectors",

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
-from gem_index.errors import ConfigError, InputError, UnreadableFileError
+from gem_index.errors import ConfigError, ForeignTableError, InputError, UnreadableFileError
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import disk_errors, publish_file
 from gem_index.json_input import read_json_file
@@ -195,13 +195,13 @@ class FolderTarget(ABC, Generic[Table]):
     def _ours(self) -> list[str]:
         """Return the states of which there is a table; raise ConfigError if the folder is somebody else's."""
         if self._folder.exists() and not self._folder.is_dir():
-            raise ConfigError(
+            raise ForeignTableError(
                 f"{quoted_path(self._folder)} is a file; expected a new or empty folder"
             )
         ours = [state for state in _STATES if (self._folder / state / _MANIFEST).exists()]
         # Files that somebody has put beside our tables do no harm.
         if not ours and self._folder.exists() and self._holds_other_files():
-            raise ConfigError(
+            raise ForeignTableError(
                 f"the folder {quoted_path(self._folder)} holds other files, which gem-index did not create; "
                 "expected a new or empty folder"
             )

@@ -35,7 +35,8 @@ def local_path(url: TargetUrl, form: str, *, server: str = "") -> Path:
     path = Path(url.path)
     if not path.parent.is_dir():
         raise ConfigError(
-            f"found no folder {quoted_path(path.parent)}; expected the folder that is to hold the database; create it"
+            f"found no folder {quoted_path(path.parent)}; expected the folder of the database; check the path, "
+            "or create it"
         )
     return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F32, WORD_DIMENSIONS, SparseVector
-from gem_index.errors import MissingExtraError
+from gem_index.errors import MissingExtraError, UnreadableFileError
 from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
@@ -21,7 +22,12 @@ from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema
 from gem_index.targets.sparse_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
 from gem_index.targets.url import TargetUrl
 
-__all__ = ["ParquetTable", "ParquetTarget", "require_pyarrow"]
+__all__ = ["ParquetTable", "ParquetTarget", "columns_of_rows", "require_pyarrow"]
+
+_BYTES_OR_VECTORS = re.compile(
+    r"(large_|fixed_size_)?(binary|list<\w+: (float|double|halffloat|bfloat16))"
+)
+"""How Arrow writes the types of bytes, and of lists of floating-point numbers."""
 
 
 class ParquetTable(FolderTable):
@@ -224,6 +230,18 @@ class ParquetTarget(FolderTarget[ParquetTable]):
         """Return True: metadata is stored as JSON."""
         return True
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of one file, or of all files of a folder, that gem-index did not write."""
+        pyarrow, parquet = require_pyarrow()
+        folder = self._folder
+        for path in sorted(folder.rglob("*.parquet")) if folder.is_dir() else [folder]:
+            try:
+                with parquet.ParquetFile(path) as file:
+                    for batch in file.iter_batches(columns=columns_of_rows(file.schema_arrow)):
+                        yield from batch.to_pylist()
+            except (OSError, pyarrow.ArrowException) as error:
+                raise UnreadableFileError(str(path), quoted_error(error)) from error
+
     def open_table(self, folder: Path) -> ParquetTable:
         """Return the table in a folder."""
         return ParquetTable(folder)
@@ -233,6 +251,11 @@ class ParquetTarget(FolderTarget[ParquetTable]):
         require_pyarrow()
         create_manifest(folder, schema, {"files": {}})
         return ParquetTable(folder)
+
+
+def columns_of_rows(schema: Any) -> list[str]:
+    """Return the names of the columns of an Arrow schema that hold neither vectors nor bytes."""
+    return [field.name for field in schema if not _BYTES_OR_VECTORS.match(str(field.type))]
 
 
 def require_pyarrow() -> tuple[Any, Any]:

@@ -14,12 +14,14 @@ __all__ = [
     "JsonTarget",
     "Neighbor",
     "QueryTableTarget",
+    "RowsTarget",
     "Target",
     "TargetDocument",
     "TargetSchema",
     "TargetTable",
     "WordsTable",
     "WordsTarget",
+    "row_of",
     "word_dimensions",
 ]
 
@@ -244,6 +246,32 @@ class WordsTarget(Protocol):
 def word_dimensions(target: Target) -> int:
     """Return the number of dimensions of a target's sparse vectors; 0 if it has none."""
     return target.word_dimensions if isinstance(target, WordsTarget) else 0
+
+
+@runtime_checkable
+class RowsTarget(Protocol):
+    """A target that can read a table that gem-index did not create."""
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """Iterate over the rows of such a table: values by the names of their fields, without vectors.
+
+        The caller knows that there is a table of this name. If the engine keeps the id and the text of a row apart from
+        its fields, they are called ``id`` and ``text`` (:func:`row_of`).
+        """
+        ...
+
+
+def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    """Return a row of an engine that keeps some values apart from the fields that users name.
+
+    Parameters
+    ----------
+    fields : mapping
+        Those of the user; one that has the name of an own value is called ``_id`` instead of ``id``.
+    **own
+        The engine's own: the id, perhaps the text.
+    """
+    return own | {f"_{name}" if name in own else name: value for name, value in fields.items()}
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from gem_index.errors import ConfigError, MissingTargetError, UnknownNameError
+from gem_index.installing import install_line
 from gem_index.targets.protocol import Target
 from gem_index.targets.url import TargetUrl
 
@@ -138,7 +139,7 @@ def list_targets() -> list[TargetInfo]:
                 scheme,
                 scheme in found,
                 _version(found.get(scheme)),
-                f"pip install '{engine.package}'" if engine.package else "",
+                install_line(engine.package) if engine.package else "",
                 engine.search,
                 engine.metadata,
                 engine.replacement,

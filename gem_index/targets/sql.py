@@ -30,6 +30,11 @@ __all__ = ["SqlDatabase", "SqlTable", "SqlTarget", "check_table_name"]
 
 _COLUMNS = ["id", "vector", "text", "metadata"]
 _NOTES = ["state", "key", "value"]
+_VECTORS = re.compile(
+    r"vector|halfvec|sparsevec|_float[48]|bit|bytea|tsvector|BLOB|(FLOAT|DOUBLE)\[.*"
+)
+"""Types of columns that hold vectors or bytes, as PostgreSQL and DuckDB call them."""
+_JSON = "JSON"  # of DuckDB, which returns it as text
 
 
 def check_table_name(name: str) -> str:
@@ -240,6 +245,9 @@ class SqlTarget(ABC, Generic[Table]):
     in_catalog: str
     """Condition on a row of ``information_schema`` that it is of the table $1."""
 
+    type_in_catalog: ClassVar[str] = "data_type"
+    """The column of ``information_schema.columns`` that has the engine's own name of a type."""
+
     def __init__(self, url: TargetUrl) -> None:
         self.url = url
         name = check_table_name(url.option("table"))
@@ -276,6 +284,25 @@ class SqlTarget(ABC, Generic[Table]):
     def staged(self) -> Table | None:
         """Return the staged table."""
         return self._read("staged")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of a table or view that gem-index did not create, without columns of vectors or bytes."""
+        database, table = self.open(), self._tables["live"]
+        found = database.rows(
+            f"SELECT column_name, {self.type_in_catalog} FROM information_schema.columns WHERE {self.in_catalog} "
+            "ORDER BY ordinal_position",
+            [table],
+        )
+        types = {name: kind for name, kind in found if not _VECTORS.fullmatch(kind)}
+        if not types:
+            return
+        names = ", ".join('"{}"'.format(name.replace('"', '""')) for name in types)
+        for rows in database.batches(f"SELECT {names} FROM {self.quoted(table)}"):
+            for row in rows:
+                yield {
+                    name: json.loads(value) if types[name] == _JSON and value else value
+                    for name, value in zip(types, row, strict=True)
+                }
 
     def create(self, schema: TargetSchema) -> Table:
         """Create an empty live table."""

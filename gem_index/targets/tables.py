@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
-from gem_index.errors import ConfigError
+from gem_index.errors import ConfigError, ForeignTableError
 from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.url import TargetUrl
 
@@ -25,7 +25,7 @@ _QUERY = "__query"
 Table = TypeVar("Table", bound=TargetTable)
 
 
-def foreign_table(name: str, place: object, option: str = "table") -> ConfigError:
+def foreign_table(name: str, place: object, option: str = "table") -> ForeignTableError:
     """Return the error of a name that is in use for something that gem-index did not create.
 
     Parameters
@@ -36,7 +36,7 @@ def foreign_table(name: str, place: object, option: str = "table") -> ConfigErro
     option : str
         The option of the URL that names the table.
     """
-    return ConfigError(
+    return ForeignTableError(
         f"found {name} in {place}, which gem-index did not create; expected an unused name; "
         f"choose another name in ?{option}="
     )
@@ -132,7 +132,7 @@ class TableTarget(ABC, Generic[Table]):
             raise missing_staged_table(self.names["live"], self.url, self.noun)
         return live, staged
 
-    def foreign(self, name: str) -> ConfigError:
+    def foreign(self, name: str) -> ForeignTableError:
         """Return the error of a name that is in use for something else."""
         return foreign_table(name, self.url, self.noun)
 

@@ -17,6 +17,8 @@ __all__ = ["TargetUrl"]
 
 _FILE = "_file"  # at the end of an option that names the file of a secret
 _VARIABLE = "GEM_INDEX_TARGET_"
+_FULL_SCHEMES = {"postgres": "postgresql"}
+"""Short schemes that other tools take, too: one table has one name in the record of a push."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class TargetUrl:
     Attributes
     ----------
     scheme : str
-        In lower case, such as ``qdrant+http``.
+        In lower case, such as ``qdrant+http``; the full one of a short one (``postgresql`` for ``postgres``).
     host : str
         Host and port, empty for a path.
     path : str
@@ -81,8 +83,9 @@ class TargetUrl:
                 raise ConfigError(f"the target {cls._shown(text)} is not a URL: {error}") from error
         if ":" in host:
             host = f"[{host}]"
+        scheme = parts.scheme.lower()
         return cls(
-            parts.scheme.lower(),
+            _FULL_SCHEMES.get(scheme, scheme),
             f"{host}:{port}" if port else host,
             path,
             options,

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from gem_index.installing import install_line
+
 PAIRS = (
     "5\tthe river\tthe river\n3\topen a bank account\tan account at the bank\n0\ttea\ttwo ducks\n"
 )
@@ -188,7 +190,7 @@ def test_a_command_of_the_papers_package_says_what_to_install(gem, name):
     assert (answer.status, answer.out) == (2, "")
     assert answer.err == (
         f"Error: eval {name} makes one of the paper's tables, and its package is not installed; expected it: "
-        "pip install gem-index-paper\n"
+        f"{install_line('gem-index-paper')}\n"
     )
 
 

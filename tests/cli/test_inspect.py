@@ -2,7 +2,11 @@
 
 import shlex
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+
+from gem_index_cli.advice import without_password
 
 CSV = (
     "ticket_id;subject;body;priority\n"
@@ -44,7 +48,7 @@ def test_no_plain_text_leads_to_inspect(gem, tmp_path):
     answer = gem("build", "faq", tmp_path / "x.jsonl")
     assert answer.err.endswith(
         "found 'a' (number 1); expected the fields of id and text: name them with --text-field and --id-field; gem-index "
-        "inspect FILE shows all fields\n"
+        "inspect shows all fields\n"
     )
 
 
@@ -79,3 +83,45 @@ def test_json_and_bad_records(gem, tmp_path):
     }  # fmt: skip
     path.write_text('{"a": 1}\n')
     assert "No field is plainly the text: name it with --text-field." in gem("inspect", path).out
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs").mkdir()
+    rows = [{"ticket_id": f"T-{i}", "body": f"My laptop has no network {i}"} for i in range(3)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "theirs/a.parquet")
+    return "parquet://./theirs"
+
+
+def test_the_command_of_a_pull_works_as_it_is_printed(gem, table):
+    answer = gem("pull", table, "faq")
+    assert answer.status == 2
+    command = offered(answer.err)[2:]
+    assert command == ["pull", table, "faq", "--id-field", "ticket_id", "--text-field", "body"]
+    assert gem(*command).out == "faq: 3 documents, 3 of them new.\n"
+    assert gem("pull", table, "faq", "--json").json["unchanged"] == 3
+
+
+def test_a_table_of_a_database_is_inspected(gem, table):
+    answer = gem("inspect", table)
+    assert "ticket_id" in answer.out
+    assert answer.out.splitlines()[-1] == (
+        f"Build a collection: gem-index pull {table} NAME --id-field ticket_id --text-field body"
+    )
+    refused = gem("inspect", table, "--delimiter", "tab")
+    assert "--delimiter is 'tab', and no input is a file of records" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        ("postgresql://ann:a@b:c@h/db?table=t", "postgresql://ann:***@h/db?table=t"),
+        ("qdrant+http://h/?collection=c&key=SECRET", "qdrant+http://h/?collection=c&key=***"),
+        ("chroma+http://h/?Token=SECRET&collection=c", "chroma+http://h/?Token=***&collection=c"),
+        ("milvus:///a.db?collection=c&key_file=x", "milvus:///a.db?collection=c&key_file=x"),
+        ("a note: keys@home?key", "a note: keys@home?key"),
+    ],
+)
+def test_offered_commands_show_no_password(argument, shown):
+    assert without_password(argument) == shown

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gem_index.targets import TargetUrl
@@ -24,12 +26,19 @@ class Folders(TargetContract):
 
 
 class TestParquet(Folders):
+    def fill(self, url, records):
+        folder = Path(TargetUrl.parse(url).path)
+        folder.mkdir()
+        for part, name in ((records[:5], "a"), (records[5:], "b")):
+            pq.write_table(pa.Table.from_pylist(part), folder / f"{name}.parquet")
+
     @pytest.fixture
     def url(self, tmp_path):
         return f"parquet://{tmp_path}/table"
 
 
 class TestFaiss(Folders):
+    reads_foreign_tables = False
     sentences = 1000
 
     @pytest.fixture
@@ -38,6 +47,7 @@ class TestFaiss(Folders):
 
 
 class TestFaissHnsw(Folders):
+    reads_foreign_tables = False
     overlap = 0.95
 
     @pytest.fixture

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from assistant import MAIN, Assistant, command
 from gem_index import Document, Home
+from gem_index.installing import install_line
 from gem_index.text.chunking import Chunking
 from gem_index_cli.main import run
 from server_process import ServerProcess
@@ -161,6 +162,21 @@ class TestSearch:
     def test_hybrid_is_the_mode_where_none_is_named(self, local):
         asked = {"collection": "faq", "query": "renew a visa"}
         assert local.answer("search", **asked) == local.answer("search", **asked, mode="hybrid")
+
+    def test_several_collections_together(self, stored, local):
+        expected = stored.group(["faq", "secret"]).search("battery of a phone", 3)
+        answer = local.answer("search", collection="faq, secret", query="battery of a phone", k=3)
+        assert [(each["collection"], each["id"]) for each in answer["results"]] == [
+            (hit.collection, hit.id) for hit in expected
+        ]
+        assert answer["results"][0]["collection"] == "secret"
+        one = local.answer("search", collection="faq", query="battery of a phone", k=3)
+        assert "collection" not in one["results"][0]
+
+    def test_a_hidden_collection_is_not_searched_with_others(self, reader):
+        said = reader.call("search", collection="faq,secret", query="a phone")
+        assert said.is_error
+        assert "no collection is named 'secret'" in said.content[0].text
 
     def test_weak_documents(self, stored, local):
         built = stored.build("calibrated", FAQ)
@@ -638,5 +654,5 @@ class TestStandardStreams:
             status, out, said = Pipe(stored, code, *options).end()
             assert (status, out) == (2, b"")
             assert said == (
-                "Error: the MCP server needs the optional extra 'mcp': pip install 'gem-index[mcp]'\n"
+                f"Error: the MCP server needs the optional extra 'mcp': {install_line('gem-index[mcp]')}\n"
             )

@@ -49,6 +49,7 @@ OPERATIONS = [
     "POST /collections/{name}/search",
     "POST /collections/{name}/files",
     "POST /inspect",
+    "POST /search",
     "GET /collections/{name}/map",
     "GET /collections/{name}/map/colours",
     "POST /collections/{name}/map",
@@ -92,6 +93,7 @@ PATHS = {"name": ["faq"], "document": [*DOCUMENTS, "nope"]}
 BODIES = {
     "model": ["gem-index", "collection:faq"],
     "query": ["renew a passport"],
+    "collections": [["faq"]],
     "where": [None, {"lang": "en"}],
     "id": ["1", "a/b"],
     "target": ["shop"],
@@ -187,6 +189,8 @@ class TestDocument:
         assert examples
         if path == "/collections":
             http.delete("/collections/faq")  # the example makes it again
+        elif path == "/search":  # the example names a second one
+            http.post("/collections", json={"name": "tickets"})
         elif path.endswith("/push"):  # other tests may have pushed a collection of this name
             http.post(path, json={"target": "shop", "full": True})
         elif path.endswith("/calibrate"):  # it takes ten documents

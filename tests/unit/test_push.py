@@ -1,5 +1,6 @@
 """Pushing beyond the contract of targets: URLs, errors, notes, and two pushes at once."""
 
+import re
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home.pulling import pull
+from gem_index.installing import install_line
 from gem_index.targets import JsonObjects, TargetUrl, list_targets, open_target, registry, retries
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 from pushed_tables import replace_method
@@ -53,6 +55,11 @@ class TestUrl:
         assert "p@ss" not in repr(url)
         assert "p@ss" not in repr(TargetUrl.parse("qdrant+http://h/?collection=faq&key=p@ss"))
         assert url.without_secrets().options == {"collection": "faq"}
+
+    def test_a_short_scheme_names_the_same_table(self):
+        short = TargetUrl.parse("postgres://ann@h/db?table=t")
+        assert short == TargetUrl.parse("postgresql://ann@h/db?table=t")
+        assert str(short) == "postgresql://h/db?table=t"
 
     def test_a_path_is_absolute(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -142,7 +149,7 @@ class TestRegistry:
     def test_a_missing_package_is_named(self, monkeypatch):
         monkeypatch.setattr(registry, "_installed", dict)
         monkeypatch.setattr(registry, "distribution", self.no_package)
-        with pytest.raises(MissingTargetError, match=r"pip install 'gem-index\[parquet\]'"):
+        with pytest.raises(MissingTargetError, match=re.escape(install_line("gem-index[parquet]"))):
             open_target("parquet:///x")
 
 

@@ -250,6 +250,11 @@ class TestOfAnyDatabase:
         assert first != second
         assert "secret" not in first
 
+    @pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+    def test_the_short_scheme_of_postgresql_names_the_same_database(self, scheme):
+        reader = QueryReader(f"sql:{scheme}://ann@host/db", QUERY)
+        assert reader.database == "sql:postgresql://host/db"
+
     def test_names_of_columns_are_quoted_as_the_database_does(self, monkeypatch):
         from sqlalchemy.dialects.mysql.base import MySQLDialect
 

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import threading
+import zipfile
 
 import pytest
 
@@ -181,6 +182,20 @@ class TestFormats:
         assert read(write(tmp_path / "x.jsonl.gz", packed)) == EXPECTED
         with pytest.raises(InputError, match="cannot be read to its end"):
             read(write(tmp_path / "y.jsonl.gz", packed[:-12]))
+
+    @pytest.mark.parametrize("name", ["faq.zip", "faq.jsonl.zip", "FAQ.ZIP"])
+    def test_one_file_in_a_zip_file_whatever_its_name(self, tmp_path, name):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("a folder/faq.jsonl", "\n".join(json.dumps(row) for row in ROWS))
+            archive.writestr("__MACOSX/._faq.jsonl", "metadata")
+        assert read(tmp_path / name) == EXPECTED
+
+    def test_a_zip_file_of_several_files_needs_a_name(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "faq.zip", "w") as archive:
+            archive.writestr("a.jsonl", "{}")
+            archive.writestr("b.jsonl", "{}")
+        with pytest.raises(InputError, match=r"holds a\.jsonl, b\.jsonl; expected one of them"):
+            read(tmp_path / "faq.zip")
 
     @pytest.mark.parametrize(
         ("content", "expected"),

@@ -11,13 +11,13 @@ from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.state.metadata_fields import MetadataField
 from gem_index.errors import GemIndexError
+from gem_index.home.collection_group import CollectionGroup
 from gem_index.server.encoding import SHORT
 from gem_index.server.errors import message_for
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
     Answer,
     Arguments,
-    CollectionName,
     Rounded,
     SharedCollections,
     counted,
@@ -114,7 +114,11 @@ def _size(
 class SearchArguments(Arguments):
     """A query."""
 
-    collection: CollectionName
+    collection: str = Field(
+        description="Name of a collection, as list_collections returns it. Several names joined by commas are searched "
+        "together.",
+        max_length=1000,
+    )
     query: str = Field(
         description="What to find, in the words that a text about it would use: a question, a sentence or a few keywords, "
         "in the language of the texts.",
@@ -164,7 +168,8 @@ class Found(BaseModel):
 
     id: str
     score: Rounded = Field(
-        description="hybrid: at most 1; dense: the cosine, -1 to 1; lexical: BM25. Comparable within one search."
+        description="hybrid: at most 1; dense: the cosine, -1 to 1; lexical: BM25. Comparable within one search of "
+        "one collection; of several collections with different models, only their order counts."
     )
     text: str = Field(
         description="The text, of a long one the part that matches best or the beginning."
@@ -177,6 +182,9 @@ class Found(BaseModel):
         default=None,
         description="Whether the score is so low that the document is probably no answer. Absent if the collection is not "
         "calibrated.",
+    )
+    collection: str | None = Field(
+        default=None, description="The document's collection, if several are searched."
     )
     heading: str | None = Field(default=None, description="The headings above the part shown.")
     page: int | None = Field(default=None, description="The page that the part shown begins on.")
@@ -202,7 +210,7 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
     """Return the documents that match a query best."""
     query = shared.context.check_query(asked.query)
 
-    def work(collection: Collection | SearchedTarget) -> SearchResults:
+    def work(collection: Collection | SearchedTarget | CollectionGroup) -> SearchResults:
         return collection.search(
             query,
             asked.k,
@@ -215,7 +223,12 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
             sort_by=asked.sort_by,
         )
 
-    hits = await shared.ask_searched(asked.collection, work, long=asked.why or len(query) > SHORT)
+    names = [each.strip() for each in asked.collection.split(",")]
+    if len(names) > 1:
+        hits = await shared.ask_group(names, work)
+    else:
+        long = asked.why or len(query) > SHORT
+        hits = await shared.ask_searched(asked.collection, work, long=long)
     return SearchAnswer(
         collection=asked.collection,
         results=[_found(hit) for hit in hits],
@@ -233,6 +246,7 @@ def _found(hit: SearchResult) -> Found:
         shortened=len(part) > _SHOWN or len(part) < len(hit.text),
         metadata=dict(hit.metadata),
         weak=hit.weak,
+        collection=hit.collection,
         heading=(hit.piece.heading or None) if hit.piece else None,
         page=hit.piece.page if hit.piece else None,
         why=pairs_of(hit.why, _WHY) if hit.why else None,

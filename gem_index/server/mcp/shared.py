@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -13,6 +13,7 @@ from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import CollectionStatus
 from gem_index.errors import UnknownNameError
+from gem_index.home.collection_group import CollectionGroup
 from gem_index.json_input import parse_json
 from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
@@ -62,6 +63,12 @@ class SharedCollections:
         """Return the result of a function that searches or reads a collection or a table of a vector database."""
         shown = name if self.context.tables.find(name) else self._shown(name)
         return await self.context.ask_searched(shown, question, long=long)
+
+    async def ask_group(
+        self, names: Sequence[str], question: Callable[[CollectionGroup], _Result]
+    ) -> _Result:
+        """Return the result of a function that searches several collections together."""
+        return await self.context.ask_group(list(map(self._shown, names)), question, long=True)
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that writes to a collection."""

@@ -12,14 +12,17 @@ In your own package, with pytest::
         def occupy(self, url, what):
             mydatabase.open(url).create_table("faq", [{"mine": 1}])
 
+        def fill(self, url, records):
+            mydatabase.open(url).create_table("faq", records)
+
         def stored(self, url):
             return mydatabase.open(url).read_all()
 """
 
 from gem_index.testing.targets.base import DIRECTIONS, PLANE, directed
 from gem_index.testing.targets.filters import FilterTests
-from gem_index.testing.targets.foreign import ForeignTableTests
 from gem_index.testing.targets.interruptions import InterruptionTests
+from gem_index.testing.targets.pulls import PullTests
 from gem_index.testing.targets.pushes import PushTests
 from gem_index.testing.targets.tables import TableTests
 from gem_index.testing.targets.words import WordsTests
@@ -27,11 +30,9 @@ from gem_index.testing.targets.words import WordsTests
 __all__ = ["DIRECTIONS", "PLANE", "TargetContract", "directed"]
 
 
-class TargetContract(
-    PushTests, InterruptionTests, TableTests, WordsTests, FilterTests, ForeignTableTests
-):
+class TargetContract(PushTests, InterruptionTests, TableTests, WordsTests, FilterTests, PullTests):
     """Test methods for one engine.
 
     Inherit, return the URL of an unused table from the fixture ``url``, and say how somebody else creates a table
-    (``occupy``) and reads all of them (``stored``).
+    (``occupy``), fills one (``fill``), and reads all of them (``stored``).
     """

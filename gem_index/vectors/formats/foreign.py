@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
+import zipfile
+from contextlib import suppress
 
 from gem_index.errors import VectorFormatError
 
-__all__ = ["check_not_foreign"]
+__all__ = ["check_no_numpy_archive", "check_not_foreign"]
 
 _SAVE = "read it with {library}, and save its words and vectors as word2vec text"
 _MAGICS = (
@@ -55,6 +57,26 @@ def check_not_foreign(path: str, sample: bytes) -> None:
         prefix = f"/c/{conceptnet[1].decode()}/"
         way = f"keep the lines that begin with {prefix}, and remove {prefix} from them"
         raise _error(path, "a file with the keys of ConceptNet, which are no words", way)
+
+
+def check_no_numpy_archive(path: str) -> None:
+    """Check that a file is not a zip file of NumPy arrays (``.npz``), which does not say which array has the words.
+
+    Raises
+    ------
+    VectorFormatError
+        If it is one.
+    """
+    if not zipfile.is_zipfile(path):
+        return
+    with (
+        suppress(zipfile.BadZipFile),
+        zipfile.ZipFile(path) as archive,
+    ):  # opening it reports damage
+        names = archive.namelist()
+        if names and all(name.endswith(".npy") for name in names):
+            way = "save the words as words.txt, one per line, and the vectors as matrix.npy, and name the folder of both"
+            raise _error(path, "an archive of NumPy arrays", way)
 
 
 def _error(path: str, name: str, way: str) -> VectorFormatError:

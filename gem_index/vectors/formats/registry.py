@@ -18,7 +18,7 @@ from gem_index.vectors.formats.arrays import read_folder, read_npy, read_safeten
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.formats.binary import read_binary, write_binary
 from gem_index.vectors.formats.fasttext import FASTTEXT_MAGIC, read_fasttext
-from gem_index.vectors.formats.foreign import check_not_foreign
+from gem_index.vectors.formats.foreign import check_no_numpy_archive, check_not_foreign
 from gem_index.vectors.formats.gensim import KeyedVectorsLike, of_keyed_vectors, read_gensim
 from gem_index.vectors.formats.inputs import open_source_file
 from gem_index.vectors.formats.pieces import read_model2vec, read_static, write_model2vec
@@ -129,6 +129,7 @@ def _recognise(path: str) -> str:
         if (folder / "model.safetensors").is_file():
             return "model2vec"
         return "spacy" if find_pipeline(path) else "folder"
+    check_no_numpy_archive(path)
     with open_source_file(path) as file:
         sample = file.read(_SAMPLE)
     check_not_foreign(path, sample)

@@ -16,7 +16,7 @@ from gem_index.targets import Condition, Neighbor, TargetBatch, TargetDocument, 
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.metadata import changes, is_supported
 
-__all__ = ["CONFIGURATION", "ChromaTable"]
+__all__ = ["CONFIGURATION", "ChromaTable", "pages_of"]
 
 CONFIGURATION: CreateHNSWConfiguration = {
     "space": "cosine",
@@ -128,16 +128,9 @@ class ChromaTable:
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents, a page at a time."""
-        offset = 0
-        while True:
-            with self._connection.errors():
-                page = self._collection.get(
-                    limit=_PAGE, offset=offset, include=["embeddings", "metadatas", "documents"]
-                )
-            if not page["ids"]:
-                return
+        parts = ["embeddings", "metadatas", "documents"]
+        for page in pages_of(self._connection, self._collection, parts):
             yield from _documents(page)
-            offset += len(page["ids"])
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
         """Return documents."""
@@ -188,6 +181,28 @@ def _joined(operator: str, filters: Sequence[Any]) -> Where:
     """Return filters combined; Chroma refuses to combine a single one."""
     joined: Where = filters[0] if len(filters) == 1 else {operator: list(filters)}
     return joined
+
+
+def pages_of(
+    connection: Connection, collection: Collection, parts: list[Any]
+) -> Iterator[GetResult]:
+    """Iterate over the documents of a collection, a page at a time.
+
+    Parameters
+    ----------
+    connection : Connection
+    collection : chromadb.Collection
+    parts : list of str
+        What Chroma returns of a document beside its id: ``documents``, ``metadatas``, ``embeddings``.
+    """
+    offset = 0
+    while True:
+        with connection.errors():
+            page = collection.get(limit=_PAGE, offset=offset, include=parts)
+        if not page["ids"]:
+            return
+        yield page
+        offset += len(page["ids"])
 
 
 def _documents(page: GetResult) -> Iterator[TargetDocument]:

@@ -8,17 +8,17 @@ between the two requests there is no ``faq``; a push that was killed there is fi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chromadb.errors import NotFoundError
 
 from gem_index.errors import ConfigError
-from gem_index.targets import TableTarget, TargetSchema, TargetUrl
+from gem_index.targets import TableTarget, TargetSchema, TargetUrl, row_of
 from gem_index_chroma.connection import Connection
 from gem_index_chroma.embedding import GemEmbeddingFunction
 from gem_index_chroma.metadata import is_supported
-from gem_index_chroma.table import CONFIGURATION, ChromaTable
+from gem_index_chroma.table import CONFIGURATION, ChromaTable, pages_of
 
 __all__ = ["ChromaTarget"]
 
@@ -93,6 +93,19 @@ class ChromaTarget(TableTarget[ChromaTable]):
         if schema is None:
             raise self.foreign(name)
         return ChromaTable(self._connection, collection, schema)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of a collection of somebody else; the document of a row is its text."""
+        with self._connection.errors():
+            collection = self._connection.client().get_collection(
+                self.names["live"], embedding_function=None
+            )
+        for page in pages_of(self._connection, collection, ["metadatas", "documents"]):
+            for identifier, text, metadata in zip(
+                page["ids"], page["documents"] or (), page["metadatas"] or (), strict=True
+            ):
+                own = {"id": identifier} if text is None else {"id": identifier, "text": text}
+                yield row_of(metadata or {}, **own)
 
     def add(self, state: str, schema: TargetSchema) -> ChromaTable:
         """Create an empty collection."""

@@ -103,6 +103,19 @@ class ChromaContract(TargetContract):
     overlap = 0.95
     foreign_tables = ("",)
     foreign_staged_tables = ("__staged", "__old")
+    id_field, text_field = "id", "text"
+
+    def fill(self, url: str, records) -> None:
+        with client_of(url) as client:
+            theirs = client.create_collection(name_of(url), embedding_function=None)
+            for begin in range(0, len(records), 1000):
+                part = records[begin : begin + 1000]
+                theirs.add(
+                    [each["key"] for each in part],
+                    [each["vector"] for each in part],
+                    [{"year": each["year"]} for each in part],
+                    [each["body"] for each in part],
+                )
 
     def occupy(self, url: str, what: str) -> None:
         with client_of(url) as client:

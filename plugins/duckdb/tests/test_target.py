@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from gem_index_duckdb import DuckDbTarget
 
@@ -65,6 +66,15 @@ class TestDuckDb(TargetContract):
         f"{kind} {name}" for kind in ("TABLE", "VIEW") for name in ("faq", "FAQ", "faq_gem")
     )
     foreign_staged_tables = ("TABLE faq__staged", "VIEW faq__staged")
+
+    def fill(self, url: str, records) -> None:
+        theirs = pa.Table.from_pylist(records)
+        with duckdb.connect(TargetUrl.parse(url).path) as connection:
+            connection.register("theirs", theirs)
+            connection.execute(
+                "CREATE TABLE faq (key VARCHAR, body VARCHAR, year INTEGER, vector FLOAT[2])"
+            )
+            connection.execute("INSERT INTO faq BY NAME SELECT * FROM theirs")
 
     def occupy(self, url: str, what: str) -> None:
         content = "(a INTEGER)" if what.startswith("TABLE") else "AS SELECT 1 AS a"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,17 @@ import numpy as np
 from gem_index.targets import SparseVector, TargetDocument, TargetSchema
 from gem_index_elasticsearch.engines import Engine
 
-__all__ = ["from_hit", "index_body", "key_of", "schema_of", "to_source", "unsupported"]
+__all__ = [
+    "from_hit",
+    "index_body",
+    "key_of",
+    "schema_of",
+    "to_source",
+    "unsupported",
+    "vector_fields",
+]
 
+_VECTORS = ("dense_vector", "sparse_vector", "rank_features", "knn_vector")
 _LONGEST_KEY = 512  # bytes of an _id
 
 
@@ -119,3 +128,11 @@ def index_body(engine: type[Engine], schema: TargetSchema) -> dict[str, Any]:
 def schema_of(description: Mapping[str, Any]) -> TargetSchema | None:
     """Return the schema that stands in an index's mapping; None if gem-index did not create it."""
     return TargetSchema.from_strings(description.get("mappings", {}).get("_meta", {}))
+
+
+def vector_fields(mapping: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Iterate over the names of the fields of a mapping that hold vectors, dense or sparse."""
+    for name, field in mapping.get("properties", {}).items():
+        if field.get("type") in _VECTORS:
+            yield f"{before}{name}"
+        yield from vector_fields(field, f"{before}{name}.")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gem_index.errors import ConfigError
-from gem_index.targets import WORD_DIMENSIONS, TableTarget, TargetSchema, TargetUrl
-from gem_index_elasticsearch.documents import index_body, schema_of, unsupported
+from gem_index.targets import WORD_DIMENSIONS, TableTarget, TargetSchema, TargetUrl, row_of
+from gem_index_elasticsearch.documents import index_body, schema_of, unsupported, vector_fields
 from gem_index_elasticsearch.engines import ENGINES
 from gem_index_elasticsearch.table import IndexTable
 
@@ -95,6 +95,15 @@ class IndexTarget(TableTarget[IndexTable]):
         if len(found) > 1 or index == alias or schema is None:
             raise self.foreign(alias)
         return IndexTable(self._engine, str(self.url), index, alias, schema)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the documents of an index or alias of somebody else: their ids, and the fields of their sources."""
+        name = self.names["live"]
+        found = self._engine.request("GET", f"/{name}") or {}
+        vectors = {each for index in found.values() for each in vector_fields(index["mappings"])}
+        source = {"excludes": sorted(vectors)} if vectors else True
+        for hit in self._engine.scan(name, {"query": {"match_all": {}}, "_source": source}):
+            yield row_of(hit["_source"], id=hit["_id"])
 
     def add(self, state: str, schema: TargetSchema) -> IndexTable:
         """Create an empty index behind an alias."""

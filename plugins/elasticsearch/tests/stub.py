@@ -338,6 +338,9 @@ class Stub:
             if "vector" in body.get("fields", []) and vector is not None:
                 hit["fields"] = {"vector": vector}
         chosen = body.get("_source", True)
+        if isinstance(chosen, dict):
+            assert list(chosen) == ["excludes"], chosen
+            chosen = [name for name in source if name not in chosen["excludes"]]
         hit["_source"] = source if chosen is True else {name: source[name] for name in chosen}
         return hit
 

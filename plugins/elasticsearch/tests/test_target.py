@@ -83,6 +83,22 @@ class ServerContract(TargetContract):
             index: {"aliases": aliases, "mappings": {}, "settings": {}, "docs": {"a": {}}}
         }
 
+    id_field = "id"
+
+    def fill(self, url: str, records) -> None:
+        vectors = {"type": {"elasticsearch": "dense_vector"}.get(self.server.kind, "knn_vector")}
+        self.server.indices = {
+            "faq": {
+                "aliases": {},
+                "mappings": {"properties": {"vector": vectors, "body": {"type": "text"}}},
+                "settings": {},
+                "docs": {
+                    each["key"]: {name: each[name] for name in ("body", "year", "vector")}
+                    for each in records
+                },
+            }
+        }
+
     def stored(self, url: str) -> dict:
         return copy.deepcopy(self.server.indices)
 
@@ -104,6 +120,7 @@ class TestOpenSearch(ServerContract):
 
 
 class TestBulkFiles(TargetContract):
+    reads_foreign_tables = False
     sentences = 1000
 
     @pytest.fixture

@@ -7,7 +7,7 @@ can overwrite one: the rows of ``faq__staged`` become the next version of ``faq`
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gem_index.errors import ConfigError
@@ -16,6 +16,7 @@ from gem_index.targets import (
     TableTarget,
     TargetSchema,
     TargetUrl,
+    columns_of_rows,
     integers_are_short,
     integers_within,
     local_path,
@@ -25,6 +26,7 @@ from gem_index_lancedb.table import LanceDbTable, arrow_schema, read_schema
 
 __all__ = ["LanceDbTarget"]
 
+_PAGE = 1000
 _INTEGERS = range(-(2**63), 2**63)
 
 
@@ -91,6 +93,14 @@ class LanceDbTarget(TableTarget[LanceDbTable]):
         if schema is None or columns.names != arrow_schema(schema).names:
             raise self.foreign(name)
         return LanceDbTable(self._database, table, schema)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of one version of a table of somebody else."""
+        table = self._database.open(self.names["live"])
+        with self._database.errors():
+            rows = table.search().select(columns_of_rows(table.schema))
+            for batch in rows.limit(max(1, table.count_rows())).to_batches(_PAGE):
+                yield from batch.to_pylist()
 
     def add(self, state: str, schema: TargetSchema) -> LanceDbTable:
         """Create an empty table."""

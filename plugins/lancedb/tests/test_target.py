@@ -13,6 +13,7 @@ from pathlib import Path
 
 import lancedb
 import numpy as np
+import pyarrow as pa
 import pytest
 from gem_index_lancedb import LanceDbTarget, table
 
@@ -73,6 +74,12 @@ class TestLanceDb(TargetContract):
 
     def occupy(self, url: str, what: str) -> None:
         lancedb.connect(TargetUrl.parse(url).path).create_table(what, data=[{"a": 1}])
+
+    def fill(self, url: str, records) -> None:
+        rows = pa.Table.from_pylist(records)
+        vector = pa.array([each["vector"] for each in records], pa.list_(pa.float32(), 2))
+        rows = rows.set_column(rows.schema.get_field_index("vector"), "vector", vector)
+        lancedb.connect(TargetUrl.parse(url).path).create_table("faq", data=rows)
 
     def stored(self, url: str) -> dict[str, list]:
         path = Path(TargetUrl.parse(url).path)

@@ -23,7 +23,7 @@ from gem_index.targets import (
 )
 from gem_index_milvus.database import Database, TooLargeError
 
-__all__ = ["MilvusTable", "primary_key", "read_schema"]
+__all__ = ["MilvusTable", "pages_of", "primary_key", "read_schema"]
 
 _NAMESPACE = UUID("0f8a4ad3-7d8a-5b4c-8f3e-2f6c1d9be7a4")
 _LONGEST = 65_535  # bytes of a VARCHAR
@@ -170,21 +170,8 @@ class MilvusTable:
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents by pages."""
         self._load()
-        pages = self._call(
-            "query_iterator",
-            batch_size=_PAGE,
-            output_fields=self._fields,
-            consistency_level="Strong",
-        )
-        try:
-            while True:
-                with self._database.named_errors():
-                    rows = pages.next()
-                if not rows:
-                    return
-                yield from map(_document, rows)
-        finally:
-            pages.close()
+        for page in pages_of(self._database, self.name, self._fields):
+            yield from map(_document, page)
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
         """Return documents."""
@@ -270,6 +257,26 @@ def _met(condition: Condition) -> str:
 def _sparse(words: SparseVector) -> dict[int, float]:
     values = dict(zip(words.indices.tolist(), words.values.tolist(), strict=True))
     return values or {_NO_TERM: 1.0}
+
+
+def pages_of(database: Database, name: str, fields: list[str]) -> Iterator[list[dict[str, Any]]]:
+    """Iterate over some fields of the entities of a collection that is loaded, by pages."""
+    pages = database.call(
+        "query_iterator",
+        name,
+        batch_size=_PAGE,
+        output_fields=fields,
+        consistency_level="Strong",
+    )
+    try:
+        while True:
+            with database.named_errors():
+                rows = pages.next()
+            if not rows:
+                return
+            yield rows
+    finally:
+        pages.close()
 
 
 def _document(row: Mapping[str, Any]) -> TargetDocument:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from pymilvus import DataType
 
 from gem_index.targets import (
     WORD_DIMENSIONS,
@@ -15,12 +17,14 @@ from gem_index.targets import (
     integers_within,
 )
 from gem_index_milvus.database import Database
-from gem_index_milvus.table import MilvusTable, read_schema
+from gem_index_milvus.table import MilvusTable, pages_of, read_schema
 
 __all__ = ["MilvusTarget"]
 
 _INTEGERS = range(-(2**63), 2**64)
 _LARGEST_JSON = 65_536  # bytes
+_DYNAMIC = "$meta"
+"""The field of all fields that the schema of a collection does not name."""
 _SHORT_JSON = 8192  # characters, of at most four bytes; without spaces, which Milvus counts, it may be half as long
 
 
@@ -95,6 +99,17 @@ class MilvusTarget(AliasTarget[MilvusTable]):
         """Return the object of a collection."""
         return MilvusTable(self._database, name, schema, str(self.url))
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the entities of a collection of somebody else, without vectors."""
+        described = self._database.call("describe_collection", self.alias)
+        fields = [each["name"] for each in described["fields"] if not _holds_vectors(each)]
+        if described.get("enable_dynamic_field"):
+            fields.append(_DYNAMIC)
+        self._database.call("load_collection", self.alias)
+        for page in pages_of(self._database, self.alias, fields):
+            for row in page:
+                yield {name: value for name, value in row.items() if name != _DYNAMIC}
+
     def before_switch(self, staged: MilvusTable) -> None:
         """Load the staged generation: readers find it in memory."""
         self._database.call("load_collection", staged.name)
@@ -114,6 +129,10 @@ class MilvusTarget(AliasTarget[MilvusTable]):
     def close(self) -> None:
         """Close the connection; another process may then open the folder."""
         self._database.close()
+
+
+def _holds_vectors(field: Mapping[str, Any]) -> bool:
+    return "VECTOR" in DataType(field["type"]).name
 
 
 def _size(metadata: Mapping[str, Any]) -> int:

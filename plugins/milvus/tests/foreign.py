@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from uuid import UUID
 
 from pymilvus import DataType, MilvusClient
 
@@ -34,8 +35,22 @@ class ForeignCollections:
             if name != "faq":
                 client.create_alias(name, "faq")
 
+    def fill(self, url: str, records) -> None:
+        with self.client(url) as client:
+            fields = MilvusClient.create_schema(enable_dynamic_field=True)
+            fields.add_field("key", DataType.VARCHAR, is_primary=True, max_length=64)
+            fields.add_field("body", DataType.VARCHAR, max_length=200)
+            fields.add_field("vector", DataType.FLOAT_VECTOR, dim=2)
+            index = MilvusClient.prepare_index_params()
+            index.add_index("vector", index_type="FLAT", metric_type="L2")
+            client.create_collection("faq", schema=fields, index_params=index)
+            for begin in range(0, len(records), 1000):
+                client.insert("faq", list(records[begin : begin + 1000]))
+
     def stored(self, url: str) -> tuple:
         with self.client(url) as client:
             client.load_collection("faq")
             names = set(client.list_collections())
-            return names, [dict(row) for row in client.get("faq", ids=[1])]
+            key = client.describe_collection("faq")["fields"][0]["name"]
+            found = client.get("faq", ids=[1] if key == "n" else [str(UUID(int=1))])
+            return names, [dict(row) for row in found]

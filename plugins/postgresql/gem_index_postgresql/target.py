@@ -48,6 +48,8 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
         If no server answers.
     """
 
+    type_in_catalog = "udt_name"
+
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url)
         url.check_options(

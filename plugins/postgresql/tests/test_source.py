@@ -50,6 +50,12 @@ def test_types_of_columns(url, connection):
     assert (second.metadata["tags"], second.metadata["price"]) == (None, None)
 
 
+def test_the_short_scheme(url):
+    reader = QueryReader(url.replace("postgresql", "postgres"), QUERY)
+    assert [document.text for document in reader] == ["How do I renew a visa?", "The bank"]
+    assert reader.location == QueryReader(url, QUERY).location
+
+
 def test_only_what_is_new_and_what_is_gone(url, connection, collection):
     reader = QueryReader(url, QUERY + " -- all of them", since="changed")
     assert counts(collection.upsert(reader)) == (2, 0, 0, 0)

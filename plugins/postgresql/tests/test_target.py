@@ -78,6 +78,17 @@ class PostgresqlContract(TargetContract):
         with self.connected(url) as connection:
             connection.execute(f"CREATE {what} {content}")
 
+    def fill(self, url: str, records) -> None:
+        with self.connected(url) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            connection.execute(
+                "CREATE TABLE faq (key uuid PRIMARY KEY, body text, year integer, vector vector(2))"
+            )
+            connection.cursor().executemany(
+                "INSERT INTO faq VALUES (%(key)s, %(body)s, %(year)s, %(vector)s::float4[]::vector)",
+                records,
+            )
+
     def stored(self, url: str) -> dict[str, list]:
         with self.connected(url) as connection:
             rows = connection.execute(
@@ -103,6 +114,12 @@ class TestExact(PostgresqlContract):
     @pytest.fixture
     def url(self, new_table: str) -> str:
         return f"{new_table}&index=exact"
+
+
+def test_the_short_scheme_names_the_same_table(tmp_path: Path, url: str) -> None:
+    collection = build(tmp_path)
+    assert collection.push(url).added == 1
+    assert collection.push(url.replace("postgresql", "postgres")).unchanged == 1
 
 
 class TestQuery:

@@ -22,7 +22,7 @@ from gem_index.targets import (
 )
 from gem_index_qdrant.database import Database, TooLargeError, point_id
 
-__all__ = ["QdrantTable"]
+__all__ = ["QdrantTable", "scrolled"]
 
 _REQUEST = 16_000_000  # bytes; a server takes 32 MB
 _NUMBER = 25  # bytes of a vector's element in JSON, at most
@@ -135,16 +135,7 @@ class QdrantTable:
 
     def documents(self) -> Iterator[TargetDocument]:
         """Iterate over the documents by pages."""
-        offset: Any = None
-        while True:
-            records, offset = self._database.call(
-                lambda client, offset=offset: client.scroll(  # type: ignore[misc]
-                    self.name, limit=_PAGE, offset=offset, with_payload=True, with_vectors=True
-                )
-            )
-            yield from map(_document, records)
-            if offset is None:
-                return
+        yield from map(_document, scrolled(self._database, self.name, with_vectors=True))
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
         """Return documents."""
@@ -217,6 +208,28 @@ def _met(condition: Condition) -> models.Filter:
         elif not isinstance(value, str):  # as a range, in which 1 and 1.0 are equal
             among.append(models.FieldCondition(key=key, range=models.Range(gte=value, lte=value)))
     return models.Filter(should=among)
+
+
+def scrolled(database: Database, name: str, *, with_vectors: bool) -> Iterator[models.Record]:
+    """Iterate over the points of a collection, read by pages.
+
+    Parameters
+    ----------
+    database : Database
+    name : str
+        Of the collection, or an alias of it.
+    with_vectors : bool
+    """
+    offset: Any = None
+    while True:
+        records, offset = database.call(
+            lambda client, offset=offset: client.scroll(  # type: ignore[misc]
+                name, limit=_PAGE, offset=offset, with_payload=True, with_vectors=with_vectors
+            )
+        )
+        yield from records
+        if offset is None:
+            return
 
 
 def _document(record: models.Record) -> TargetDocument:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qdrant_client import models
@@ -14,9 +14,10 @@ from gem_index.targets import (
     TargetUrl,
     integers_are_short,
     integers_within,
+    row_of,
 )
 from gem_index_qdrant.database import Database
-from gem_index_qdrant.table import QdrantTable
+from gem_index_qdrant.table import QdrantTable, scrolled
 
 __all__ = ["QdrantTarget"]
 
@@ -79,6 +80,11 @@ class QdrantTarget(AliasTarget[QdrantTable]):
     def table(self, name: str, schema: TargetSchema) -> QdrantTable:
         """Return the object of a collection."""
         return QdrantTable(self._database, name, schema, str(self.url))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the points of a collection of somebody else: the id of the point, and the fields of its payload."""
+        for record in scrolled(self._database, self.alias, with_vectors=False):
+            yield row_of(record.payload or {}, id=record.id)
 
     def point_alias(self, name: str | None) -> None:
         """Switch the alias to another collection, or remove it, by one request, which Qdrant applies in one step."""

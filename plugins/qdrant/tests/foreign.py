@@ -26,8 +26,24 @@ class ForeignCollections:
                 client.update_collection_aliases([models.CreateAliasOperation(create_alias=alias)])
             client.upsert("faq", [models.PointStruct(id=1, vector=[1, 2], payload={"a": 1})])
 
+    id_field = "id"
+
+    def fill(self, url: str, records) -> None:
+        with self.client(url) as client:
+            vectors = models.VectorParams(size=2, distance=models.Distance.DOT)
+            client.create_collection("faq", vectors)
+            points = [
+                models.PointStruct(
+                    id=each["key"],
+                    vector=each["vector"],
+                    payload={"body": each["body"], "year": each["year"]},
+                )
+                for each in records
+            ]
+            client.upsert("faq", points)
+
     def stored(self, url: str) -> tuple:
         with self.client(url) as client:
             names = {each.name for each in client.get_collections().collections}
-            (point,) = client.scroll("faq", with_vectors=True)[0]
+            point = client.scroll("faq", with_vectors=True)[0][0]
             return names, point.payload, point.vector

@@ -145,7 +145,7 @@ def _driver() -> Any:
     except ImportError as error:
         raise ConfigError(
             "found a Python whose sqlite3 cannot load extensions; expected one that can, for sqlite-vec; "
-            "do: pip install 'gem-index-sqlite-vec[pysqlite3]', or use another build of Python"
+            "do: pip install pysqlite3-binary, or use another build of Python"
         ) from error
 
 

@@ -10,7 +10,7 @@ the live one, and one transaction creates them again. ``faq_gem`` names both gen
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gem_index.errors import ConfigError
@@ -86,6 +86,15 @@ class SqliteVecTarget:
             return None
         with self._opened.transaction(write=False):
             return self._find("staged")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows of a table or view of somebody else, also of a virtual one; vectors are bytes."""
+        database = self._database()
+        columns = database.rows("SELECT name FROM pragma_table_info(?)", (self._name,))
+        names = [name for (name,) in columns]
+        for row in database.iterate(f'SELECT * FROM "{self._name}"') if names else ():
+            fields = zip(names, row, strict=True)
+            yield {name: value for name, value in fields if not isinstance(value, bytes)}
 
     def create(self, schema: TargetSchema) -> SqliteVecTable:
         """Create an empty live table."""

@@ -65,6 +65,16 @@ class TestSqliteVec(TargetContract):
         content = "(a)" if what.startswith("TABLE") else "AS SELECT 1 AS a"
         execute(Path(TargetUrl.parse(url).path), f"CREATE {what} {content}")
 
+    def fill(self, url: str, records) -> None:
+        connection = connect(Path(TargetUrl.parse(url).path))
+        connection.execute("CREATE TABLE faq (key TEXT, body TEXT, year INTEGER, vector BLOB)")
+        connection.executemany(
+            "INSERT INTO faq VALUES (:key, :body, :year, :packed)",
+            [each | {"packed": np.array(each["vector"], "<f4").tobytes()} for each in records],
+        )
+        connection.commit()
+        connection.close()
+
     def stored(self, url: str) -> bytes:
         return Path(TargetUrl.parse(url).path).read_bytes()
 

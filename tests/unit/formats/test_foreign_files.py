@@ -3,6 +3,7 @@
 import gzip
 import struct
 
+import numpy as np
 import pytest
 
 from gem_index.errors import VectorFormatError
@@ -39,3 +40,12 @@ def test_a_format_that_is_not_read(tmp_path, content, told, packed):
 def test_words_that_look_like_it_are_read(tmp_path, content):
     (tmp_path / "v.txt").write_bytes(content)
     assert read_vectors(tmp_path / "v.txt").dimension == 2
+
+
+def test_an_archive_of_numpy_arrays_is_told_with_the_way_to_convert_it(tmp_path):
+    np.savez(tmp_path / "v.npz", words=np.array(["river", "bank"]), vectors=np.eye(2))
+    with pytest.raises(
+        VectorFormatError,
+        match=r"v\.npz is an archive of NumPy arrays; .* as words\.txt, .*matrix\.npy",
+    ):
+        read_vectors(tmp_path / "v.npz")
