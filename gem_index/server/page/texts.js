@@ -1,6 +1,7 @@
 // Texts with words marked. The server counts characters (code points), a browser UTF-16 units.
 
 import { h } from "./dom.js";
+import { figure, t } from "./words.js";
 
 const LONGEST = 420; // characters of a hit that is closed
 const BEFORE = 140;
@@ -40,7 +41,7 @@ export function shaded(text, words, most, [begin, end] = [0, Infinity]) {
       const word = words[part.word];
       if (!word || Math.abs(word.share) < most / 50) return part.text;
       return h("mark", {
-        class: markClass(word), style: { "--w": weight(word.share, most) }, title: `adds ${word.share.toFixed(3)}`,
+        class: markClass(word), style: { "--w": weight(word.share, most) }, title: t("match.adds", { share: figure(word.share) }),
       }, part.text);
     }),
     end < length ? " \u2026" : null,

@@ -235,11 +235,11 @@ class TestSearch:
 class TestLeaving:
     """What a view began takes nothing along into another one."""
 
-    @pytest.mark.parametrize("leave", ["Care", "empty"])
+    @pytest.mark.parametrize("leave", ["Manage", "empty"])
     def test_what_is_typed_stays_in_its_view(self, visit, leave):
         page = visit.go("faq")
         page.get_by_role("searchbox").fill("passport")
-        if leave == "Care":
+        if leave == "Manage":
             page.get_by_role("link", name=leave).click()
         else:
             page.get_by_label("Collection").select_option(leave)
