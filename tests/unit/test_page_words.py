@@ -91,7 +91,7 @@ def test_no_sentence_is_outside_of_the_tables():
     }
     assert found == {
         ("documents.js", "ISO date"), ("facets.js", "li button"), ("filters.js", "ISO date"),
-        ("scatter.js", "gem-index: map drawn"), ("search.js", "gem-index: hits shown"),
+        ("labels.js", "*px *px"), ("scatter.js", "gem-index: map drawn"), ("search.js", "gem-index: hits shown"),
         ("search.js", "hit weak"),
     }  # fmt: skip
 

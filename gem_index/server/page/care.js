@@ -34,10 +34,10 @@ export function careView(root, { collection, refresh, signal, setParams }) {
   const code = codePanel(() => snippets(collection, threshold.value));
   fill(root, problem,
     h("section", null, h("h2", null, t("care.state")), facts),
-    h("section", null, h("h2", null, t("care.model")), drift, work,
+    h("section", null, h("h2", null, t("care.model")), h("p", { class: "help" }, t("care.model_help")), drift, work,
       h("div", { class: "actions" }, measuring, refitting)),
     h("section", null, h("h2", null, t("care.near")),
-      field(t("care.threshold"), threshold),
+      field(t("care.threshold"), threshold, t("care.threshold_help")),
       finding, groups),
     code.panel);
 

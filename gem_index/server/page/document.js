@@ -4,6 +4,7 @@ import { api, collectionPath, explained, parseExact } from "./api.js";
 import { shownValue } from "./conditions.js";
 import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { confirmed } from "./key.js";
+import { joined, partsOf } from "./parts.js";
 import { format, place, setParams } from "./router.js";
 import { figure, t, tNodes } from "./words.js";
 
@@ -66,8 +67,13 @@ export function documentPage({ collection, signal, changed }) {
   }
 
   function write(found) {
-    const text = h("textarea", { rows: 8, id: "document-text", dir: "auto" });
-    text.value = found.text;
+    const parts = partsOf(found);
+    const texts = parts.map((part, i) => {
+      const area = h("textarea", { rows: i === parts.length - 1 ? 8 : 2, id: `document-text${i || ""}`, dir: "auto" });
+      area.value = part.text;
+      return area;
+    });
+    const before = texts.map((area) => area.value); // a browser writes other line ends
     const metadata = h("textarea", { rows: 6, id: "document-metadata", spellcheck: "false" });
     metadata.value = JSON.stringify(found.metadata, null, 2);
     const [place_, tellHere] = problemPlace();
@@ -87,18 +93,19 @@ export function documentPage({ collection, signal, changed }) {
         }
         store.ariaDisabled = "true";
         try {
-          await api("PUT", collectionPath(collection, "documents"), { body: { documents: [{ id: found.id, text: text.value, metadata: parsed }] } });
+          const written = { id: found.id, ...joined(parts.map((part, i) => ({ ...part, text: texts[i].value === before[i] ? part.text : texts[i].value }))), metadata: parsed };
+          await api("PUT", collectionPath(collection, "documents"), { body: { documents: [written] } });
           await changed();
           announce(t("document.saved"));
-          read({ id: found.id, text: text.value, metadata: parsed }).focus();
+          read(written).focus();
         } catch (error) {
           tellHere(explained(error));
           store.ariaDisabled = null;
         }
       }, keydown: (event) => { if (event.key === "Escape") cancel(); } },
-      field(t("document.text"), text), field(t("document.metadata_json"), metadata), place_,
+      parts.map(({ weight }, i) => field(weight === null ? t("document.text") : t("document.part", { weight }), texts[i])), field(t("document.metadata_json"), metadata), place_,
       h("div", { class: "actions" }, store, h("button", { type: "button", click: cancel }, t("key.cancel")))));
-    text.focus();
+    texts[0].focus();
   }
 
   async function remove(id, button) {
