@@ -18,6 +18,7 @@ from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server import (
+    access,
     cohere,
     collections,
     documents,
@@ -134,7 +135,17 @@ def create_app(
     app.state.keys = KeyRing(home, keys or {}, required=key_required)
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
-    for module in (openai, collections, documents, fields, files, maps, searching, knowledge):
+    for module in (
+        openai,
+        access,
+        collections,
+        documents,
+        fields,
+        files,
+        maps,
+        searching,
+        knowledge,
+    ):
         app.include_router(module.router)
     app.include_router(files.inspections)
     for module in (reranking, cohere):

@@ -1,5 +1,6 @@
-// Look after a collection: its state, drift and refit, near-duplicates.
+// Manage a collection: its state, drift and refit, near-duplicates, and what only a key for everything may do.
 
+import { adminSections } from "./admin.js";
 import { api, collectionPath, events, explained } from "./api.js";
 import { codePanel, command, request, pythonOf } from "./code.js";
 import { announce, field, fill, h, own, problemPlace } from "./dom.js";
@@ -39,6 +40,7 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     h("section", null, h("h2", null, t("care.near")),
       field(t("care.threshold"), threshold, t("care.threshold_help")),
       finding, groups),
+    adminSections({ collection, refresh, signal }),
     code.panel);
 
   async function attempt(run, control) {
