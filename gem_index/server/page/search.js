@@ -8,12 +8,13 @@ import { facets, fieldsOf } from "./facets.js";
 import { filterBuilder } from "./filters.js";
 import { matchView } from "./match.js";
 import { format, place } from "./router.js";
-import { excerpt, shaded } from "./texts.js";
+import { excerpt, shaded, titled } from "./texts.js";
 import { count, figure, t, tNodes } from "./words.js";
 
 const QUIET = 120; // ms without a key pressed
 const MOST = 100; // hits of a request
 const MOST_SHOWN = 1000; // hits of a list
+const FIRST = 20; // hits that are shown at once, the others after them
 const PAIRS = 300; // of words, of a hit: long texts have thousands
 const EXPLAINED = 1000; // characters of a question whose words are shaded in the hits: the server's bound
 const MODES = ["hybrid", "dense", "lexical"];
@@ -70,6 +71,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
     }).catch((error) => tell(explained(error)));
   } else filter.offer([]);
   list.addEventListener("keydown", keys);
+  list.addEventListener("pointerover", ({ target }) => titled(target));
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
     running?.abort();
@@ -149,6 +151,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
 
   function show({ results, corrected }, milliseconds, asked) {
     const begun = performance.now();
+    painted(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() })); // before those that come later
     clear("");
     const said = [...corrections(corrected), results.length && results.every((hit) => hit.weak) ? t("search.all_weak") : null].filter(Boolean);
     if (results.length) {
@@ -160,18 +163,29 @@ export function searchView(root, { collection, status, signal, setParams }) {
     } else {
       nothing(asked);
     }
-    openPlace();
     code.refresh();
-    requestAnimationFrame(() => setTimeout(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() }))); // painted
   }
 
   function append(results, asked) {
     const before = hits.length;
-    hits = [...hits, ...results];
+    const all = hits = [...hits, ...results];
     const most = largest(results.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
     list.style.setProperty("--digits", String(hits.length).length);
-    list.append(...results.map((hit, i) => hitItem(hit, before + i, most)));
-    more.hidden = results.length < (limited(asked.k) || 10) || hits.length >= MOST_SHOWN;
+    const add = (begin, end) => list.append(...results.slice(begin, end).map((hit, i) => hitItem(hit, before + begin + i, most)));
+    const finish = () => {
+      more.hidden = results.length < (limited(asked.k) || 10) || hits.length >= MOST_SHOWN;
+      openPlace();
+    };
+    add(0, FIRST);
+    if (results.length <= FIRST) finish();
+    else {
+      more.hidden = true;
+      painted(() => {
+        if (hits !== all) return; // others were asked for
+        add(FIRST, Infinity);
+        finish();
+      });
+    }
   }
 
   /** Add the next hits to the list. */
@@ -241,7 +255,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
       fill(item.querySelector(".opened"), here ? detail(hits[i]) : null);
       if (here) item.scrollIntoView({ block: "nearest" });
     });
-    if (!found && hits.length) tell(t("search.not_here", { name: wanted }));
+    if (!found && hits.length && list.children.length === hits.length) tell(t("search.not_here", { name: wanted }));
   }
 
   function detail(hit) {
@@ -285,6 +299,11 @@ export function searchView(root, { collection, status, signal, setParams }) {
       ask(asked);
     }
   };
+}
+
+/** Call a function when what is on the page now can be seen. */
+function painted(run) {
+  requestAnimationFrame(() => setTimeout(run));
 }
 
 function put(control, value) {
