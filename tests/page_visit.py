@@ -27,6 +27,16 @@ FAQ = [
     Document(id="5", text="How do I renew my passport?", metadata={"lang": "en", "year": 2022}),
 ]
 
+VIEWS = [
+    ("search", {"q": "renew passport", "open": "1", "where": '{"lang": "en"}'}),
+    ("search", {"q": "?!"}),
+    ("rerank", {"q": "passport", "c": "a bank\nrenew a passport", "open": "2"}),
+    ("compare", {"a": "a passport", "b": "renew passports"}),
+    ("care", {}),
+    ("upload", {"id": "key"}),
+    ("map", {}),
+]
+
 RUNS = "window.ran = 1"
 
 HOSTILE = [

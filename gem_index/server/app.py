@@ -18,6 +18,7 @@ from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server import (
+    access,
     cohere,
     collections,
     documents,
@@ -136,7 +137,7 @@ def create_app(
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
     for module in (
-        openai, collections, documents, fields, files, maps, searching, group_searching, knowledge,
+        openai, access, collections, documents, fields, files, maps, searching, group_searching, knowledge,
     ):  # fmt: skip
         app.include_router(module.router)
     app.include_router(files.inspections)

@@ -29,6 +29,7 @@ from gem_index.server.memory import Share
 from gem_index.server.origins import check_sent_type
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ, WRITE, Context, KeyedRoute
+from gem_index.text.tokens import WeightedText
 
 __all__ = ["is_stream", "router"]
 
@@ -37,6 +38,9 @@ router = APIRouter(
 )
 _BATCH = 1000  # documents of a stream per transaction
 _NAMED = ("id", "text", "metadata")  # fields of a line; any others are metadata
+_WEIGHTS = (
+    "weights"  # a field of a line beside metadata, of a document whose parts count differently
+)
 _COUNTED = ("added", "updated", "unchanged")
 
 
@@ -46,6 +50,10 @@ class DocumentBody(StrictBody):
     id: str
     text: str
     metadata: dict[str, Any] = Field(default_factory=dict)
+    weights: Several[tuple[int, float]] | None = Field(
+        default=None,
+        description="Length in characters and weight of each part of the text, as exports have them.",
+    )
 
 
 class DocumentsBody(StrictBody):
@@ -78,7 +86,7 @@ def is_stream(path: str) -> bool:
 async def upsert(asked: DocumentsBody, name: str, context: Context) -> dict[str, Any]:
     """Store documents by id, in one transaction; when the answer arrives, they are on the disk."""
     context.check_texts([document.text for document in asked.documents])
-    documents = [Document(id=d.id, text=d.text, metadata=d.metadata) for d in asked.documents]
+    documents = [_document(d.id, d.text, d.metadata, d.weights) for d in asked.documents]
     return asdict(await context.change(name, lambda collection: collection.upsert(documents)))
 
 
@@ -107,7 +115,7 @@ async def stream(request: Request, name: str, context: Context) -> JsonResponse:
     try:
         with Share(context.memory) as share:
             async for number, line in _lines(request, context.limits.body, share):
-                batch.append(_document(number, line, context))
+                batch.append(_document_of_line(number, line, context))
                 size += len(line)
                 if len(batch) == _BATCH or size > context.limits.body:
                     counts.update(await _upsert(batch, name, context))
@@ -157,7 +165,12 @@ async def _lines(request: Request, most: int, share: Share) -> AsyncIterator[tup
         yield number + 1, bytes(held)
 
 
-def _document(number: int, line: bytes, context: ServerContext) -> Document:
+def _document(id_: Any, text: str, metadata: Mapping[str, Any], weights: Any) -> Document:
+    weighted = text if weights is None else WeightedText(text, weights)
+    return Document(id=id_, text=weighted, metadata=metadata)
+
+
+def _document_of_line(number: int, line: bytes, context: ServerContext) -> Document:
     """Return the document of a line; its metadata are the field ``metadata`` or, as in files, all other fields.
 
     Raises
@@ -174,15 +187,15 @@ def _document(number: int, line: bytes, context: ServerContext) -> Document:
         raise InputError(f"line {number} is {quoted(fields)}; expected an object with id and text")
     others = {name: value for name, value in fields.items() if name not in _NAMED}
     metadata = fields.get("metadata")
+    weights = None if metadata is None else others.pop(_WEIGHTS, None)
     if metadata is not None and others:
         raise InputError(
             f"line {number} has the field {quoted(next(iter(others)))} beside metadata; expected it inside metadata"
         )
     try:
         context.check_texts([fields["text"]])
-        return Document(
-            id=fields["id"], text=fields["text"], metadata=others if metadata is None else metadata
-        )
+        stored = others if metadata is None else metadata
+        return _document(fields["id"], fields["text"], stored, weights)
     except TooLargeError as error:
         raise TooLargeError(f"line {number}: {error}") from error
     except InputError as error:
@@ -248,4 +261,11 @@ def _filter(where: str) -> dict[str, Any]:
 
 
 def _fields(document: Document) -> dict[str, Any]:
-    return {"id": document.id, "text": str(document.text), "metadata": dict(document.metadata)}
+    fields: dict[str, Any] = {
+        "id": document.id,
+        "text": str(document.text),
+        "metadata": dict(document.metadata),
+    }
+    if isinstance(document.text, WeightedText):
+        fields[_WEIGHTS] = document.text.weights
+    return fields

@@ -13,7 +13,7 @@ from gem_index.home import Home
 from gem_index.home.key_library import Permission, digest_of
 from gem_index.server.errors import ForbiddenError, UnauthorizedError
 
-__all__ = ["KeyRing", "needs"]
+__all__ = ["KeyRing", "needs", "permission_of"]
 
 _FRESH = 1.0  # seconds until the stored keys are read again
 _ORDER: tuple[Permission, ...] = get_args(Permission)
@@ -76,14 +76,25 @@ def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
 
     async def check(request: Request) -> None:
         """Refuse a request if its key does not have the permission."""
-        ring: KeyRing = request.app.state.keys
-        allowed = ring.permission_of(_key_in(request))
+        allowed = permission_of(request)
         if _ORDER.index(allowed) < wanted:
             raise ForbiddenError(
                 f"the key allows to {allowed}; expected one that allows {permission}"
             )
 
     return check
+
+
+def permission_of(request: Request) -> Permission:
+    """Return what the key of a request allows.
+
+    Raises
+    ------
+    UnauthorizedError
+        If it is missing or unknown.
+    """
+    ring: KeyRing = request.app.state.keys
+    return ring.permission_of(_key_in(request))
 
 
 def _checked(stored: str) -> Permission:

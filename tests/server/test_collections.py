@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import asdict
+from typing import ClassVar
 
 import pytest
 from fastapi.testclient import TestClient
 
-from gem_index import Home
+from gem_index import Home, WeightedText
 from gem_index.errors import GemIndexError
 from gem_index.server.app import create_app
 from gem_index.server.settings import Limits
@@ -32,6 +33,49 @@ def faq(client):
     stored = client.put("/collections/faq/documents", json={"documents": ROWS})
     assert stored.status_code == 200, stored.text
     return "/collections/faq"
+
+
+class TestWeights:
+    """Texts whose parts count differently, such as a title before its text."""
+
+    TEXT = WeightedText.joined([("a visa 😀", 2.0), ("where do I get one?", 1.0)])
+    ROW: ClassVar = {"id": "w", "text": str(TEXT), "metadata": {"n": 1}, "weights": TEXT.weights}
+
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_they_are_stored_and_returned(self, client, home, faq, stream):
+        if stream:
+            line = json.dumps(self.ROW)
+            answer = client.post(f"{faq}/documents/stream", content=line, headers=NDJSON)
+        else:
+            answer = client.put(f"{faq}/documents", json={"documents": [self.ROW]})
+        assert answer.json()["added"] == 1, answer.text
+        [found] = home.collection("faq").get(["w"])
+        assert (found.text, found.text.weights) == (self.TEXT, self.TEXT.weights)
+        expected = json.loads(json.dumps(self.ROW))
+        assert client.get(f"{faq}/documents/w").json() == expected
+        assert expected in client.get(f"{faq}/documents").json()["documents"]
+        again = client.put(f"{faq}/documents", json={"documents": [expected]})
+        assert again.json()["unchanged"] == 1
+        assert "weights" not in client.get(f"{faq}/documents/1").json()
+
+    @pytest.mark.parametrize(
+        ("weights", "told"),
+        [([[3, 1.0]], "3"), ([[30, 1000.0]], "1000"), ([[30]], "weights"), ("heavy", "weights")],
+    )
+    def test_wrong_ones_are_told(self, client, faq, weights, told):
+        row = self.ROW | {"weights": weights}
+        answer = client.put(f"{faq}/documents", json={"documents": [row]})
+        assert answer.status_code in (400, 422)
+        assert told in answer.json()["error"]["message"]
+        line = json.dumps(row)
+        answer = client.post(f"{faq}/documents/stream", content=line, headers=NDJSON)
+        assert answer.status_code == 400
+        assert "line 1" in answer.json()["error"]["message"]
+
+    def test_a_line_without_metadata_has_a_field_of_that_name(self, client, home, faq):
+        line = json.dumps({"id": "x", "text": "a scale", "weights": [1, 2]})
+        client.post(f"{faq}/documents/stream", content=line, headers=NDJSON)
+        assert home.collection("faq").get(["x"])[0].metadata == {"weights": [1, 2]}
 
 
 class TestCreate:

@@ -29,6 +29,7 @@ OPERATIONS = [
     "POST /similarity",
     "POST /",
     "GET /info",
+    "GET /access",
     "GET /collections",
     "POST /collections",
     "GET /collections/{name}",

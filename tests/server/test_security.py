@@ -21,6 +21,21 @@ def keys(home):
     return {allowed: home.keys.add(allowed, allowed) for allowed in ("read", "write", "admin")}
 
 
+class TestAccess:
+    def test_it_is_what_the_key_allows(self, home, keys):
+        with TestClient(
+            create_app(home, targets={"shop": "parquet:///x", "a": "parquet:///y"})
+        ) as client:
+            for allowed, key in keys.items():
+                answer = client.get("/access", headers=bearer(key)).json()
+                targets = ["a", "shop"] if allowed == "admin" else []  # names, never URLs
+                assert answer == {"permission": allowed, "targets": targets}
+            assert client.get("/access").status_code == 401
+
+    def test_without_keys_everything_is_allowed(self, client):
+        assert client.get("/access").json() == {"permission": "admin", "targets": []}
+
+
 class TestKeys:
     def test_only_a_hash_is_stored(self, home):
         key = home.keys.add("shop", "write")
@@ -51,6 +66,7 @@ class TestKeys:
 
 
 ROUTES = [
+    ("GET", "/access", None, "read"),
     ("GET", "/collections", None, "read"),
     ("GET", "/collections/faq", None, "read"),
     ("GET", "/collections/faq/documents", None, "read"),

@@ -25,6 +25,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "SECURITY.md")),
     *(page for page in sorted(DOCS.rglob("*.md")) if page.parent.name != "api"),  # docstrings
     *sorted((ROOT / "plugins").rglob("README.md")),
+    ROOT / "gem_index/server/page/words.en.json",
 ]
 SOURCES = [
     path

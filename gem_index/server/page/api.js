@@ -1,6 +1,7 @@
 // Requests to the server that sent this page.
 
 import { askForKey } from "./key.js";
+import { t } from "./words.js";
 
 let key = null; // in memory only
 let asked = null; // the dialog that is open
@@ -134,18 +135,18 @@ function eventParser(heard) {
 }
 
 function cut() {
-  return new ApiError(0, "The server stopped before the work was done; check the state of the collection.");
+  return new ApiError(0, t("problems.cut"));
 }
 
 function silent() {
-  return new ApiError(0, "The server does not answer. Is it still running?");
+  return new ApiError(0, t("problems.silent"));
 }
 
 /** Return an error in words for the reader; none for what was given up. */
 export function explained(error) {
   if (error.name === "AbortError") return "";
   if (!(error instanceof ApiError)) return String(error.message ?? error);
-  if (error.status === 403) return `Your key does not allow this: ${error.message}.`;
+  if (error.status === 403) return t("problems.forbidden", { message: error.message });
   return error.message;
 }
 
@@ -168,6 +169,6 @@ function parsed(text) {
 
 function errorFrom(status, body) {
   const error = body?.error;
-  const message = (typeof error === "string" ? error : error?.message) ?? `The server answered ${status}.`;
+  const message = (typeof error === "string" ? error : error?.message) ?? t("problems.answered", { status: String(status) });
   return new ApiError(status, message, body);
 }

@@ -1,25 +1,20 @@
-// The frame: which collection, which view, light or dark.
+// The frame: which collection, which view, which language, light or dark.
 
 import { api, explained } from "./api.js";
-import { careView } from "./care.js";
+import { careView, fittedOn } from "./care.js";
 import { compareView } from "./compare.js";
 import { documentsView } from "./documents.js";
-import { announce, count, fill, h, own, problemPlace } from "./dom.js";
+import { announce, fill, h, own, problemPlace } from "./dom.js";
 import { mapView } from "./map.js";
 import { rerankView } from "./rerank.js";
 import { format, go, onPlace, place, setParams } from "./router.js";
 import { searchView } from "./search.js";
 import { themeSwitch } from "./theme.js";
 import { uploadView } from "./upload.js";
+import { choose, count, language, LANGUAGES, preferred, speak, t, tNodes } from "./words.js";
 
 const VIEWS = {
-  search: ["Search", searchView],
-  documents: ["Documents", documentsView],
-  rerank: ["Re-rank", rerankView],
-  compare: ["Compare", compareView],
-  map: ["Map", mapView],
-  care: ["Care", careView],
-  upload: ["Add", uploadView],
+  search: searchView, documents: documentsView, rerank: rerankView, compare: compareView, map: mapView, care: careView, upload: uploadView,
 };
 
 const OF_TABLES = ["search", "rerank", "compare"]; // a table of a vector database can only be searched
@@ -27,7 +22,7 @@ const OF_TABLES = ["search", "rerank", "compare"]; // a table of a vector databa
 const main = document.getElementById("main");
 const select = h("select", { id: "collection", change: () => go({ collection: select.value, params: {} }) });
 const about = h("p", { class: "about" });
-const links = Object.entries(VIEWS).map(([name, [label]]) => [name, h("a", null, label)]);
+const links = Object.keys(VIEWS).map((name) => [name, h("a")]);
 const [problem, tell] = problemPlace();
 let collections = null; // until the server has told them
 let mounted = null; // collection and view
@@ -36,22 +31,47 @@ let update = null;
 
 const side = document.getElementById("side");
 // on a phone the views are behind this button
-const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "views", click: () => unfold(!side.classList.contains("open")) }, "Menu");
+const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "views", click: () => unfold(!side.classList.contains("open")) });
 
 function unfold(open) {
   side.classList.toggle("open", open);
   menu.setAttribute("aria-expanded", String(open));
 }
 
-fill(side,
-  h("div", { class: "brand" }, h("span", { class: "mark", "aria-hidden": "true" }), "gem-index"),
-  h("div", { class: "choose" }, h("label", { for: "collection" }, "Collection"), select, about),
-  menu,
-  h("nav", { "aria-label": "Views", id: "views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
-  problem,
-  h("div", { class: "foot" }, themeSwitch(),
-    h("p", { class: "keys" }, h("kbd", null, "/"), " search ", h("kbd", null, "\u2191"), h("kbd", null, "\u2193"), " hits ",
-      h("kbd", null, "Enter"), " open ", h("kbd", null, "Esc"), " close")));
+/** Make what surrounds the view, in the language of the page. */
+function frame() {
+  const skip = document.querySelector(".skip");
+  fill(skip, t("frame.skip"));
+  fill(menu, t("frame.menu"));
+  for (const [name, link] of links) fill(link, t(`views.${name}`));
+  const key = (name) => h("kbd", null, name);
+  fill(side,
+    h("div", { class: "brand" }, h("span", { class: "mark", "aria-hidden": "true" }), "gem-index"),
+    h("div", { class: "choose" }, h("label", { for: "collection" }, t("frame.collection")), select, about),
+    menu,
+    h("nav", { "aria-label": t("frame.views"), id: "views" }, h("ul", null, links.map(([, link]) => h("li", null, link)))),
+    problem,
+    h("div", { class: "foot" }, themeSwitch(), languages(),
+      h("p", { class: "keys" }, tNodes("frame.keys", { slash: key("/"), up: key("\u2191"), down: key("\u2193"), enter: key("Enter"), escape: key("Esc") }))));
+}
+
+function languages() {
+  const list = h("select", { id: "language", "aria-label": t("frame.language"), change: async () => {
+    try {
+      await choose(list.value);
+    } catch {
+      list.value = language;
+      tell(t("problems.silent"));
+      return;
+    }
+    mounted = null; // the view is made again
+    frame();
+    show(place);
+    document.getElementById("language").focus();
+  } }, Object.entries(LANGUAGES).map(([name, label]) => h("option", { value: name, lang: name }, label)));
+  list.value = language;
+  return list;
+}
 
 /** Read the collections again; `chosen` is gone to. */
 async function refresh(chosen) {
@@ -80,10 +100,9 @@ function show({ collection, view, params }) {
   }
   const allowed = known?.table ? OF_TABLES : Object.keys(VIEWS);
   const named = allowed.includes(view) ? view : "search";
-  const [title, make] = VIEWS[named];
+  const title = t(`views.${named}`);
   select.value = collection ?? "";
-  fill(about, known?.table ? h("span", null, "a table of a vector database") : known ? [h("span", null, count(known.documents, "document")),
-    h("span", null, known.fitted ? `fitted on ${count(known.fitted, known.fitted > known.documents ? "piece" : "text")}` : "not fitted yet")] : null);
+  fill(about, known?.table ? h("span", null, t("frame.table")) : known ? [h("span", null, count(known.documents, "document")), h("span", null, fittedOn(known))] : null);
   for (const [name, link] of links) {
     link.parentElement.hidden = !allowed.includes(name);
     link.setAttribute("href", format({ collection, view: name, params: {} })); // a fixed prefix: it leads nowhere else
@@ -100,11 +119,11 @@ function show({ collection, view, params }) {
     leaving = new AbortController();
     const { signal } = leaving;
     const root = h("div", { class: `view ${named}` });
-    fill(main, h("h1", null, starting ? "Search your own texts" : [title, collection ? [" ", own(collection, { class: "of" })] : null]), starting ? welcome() : null, root);
+    fill(main, h("h1", null, starting ? t("frame.start") : [title, collection ? [" ", own(collection, { class: "of" })] : null]), starting ? welcome() : null, root);
     const unknown = collection !== null && !known && collections?.length;
-    if (collections === null) fill(root, h("div", { class: "actions" }, h("button", { type: "button", click: () => refresh().then(() => main.focus()) }, "Try again")));
-    else if (unknown) fill(root, h("p", { class: "problem" }, "There is no collection ", own(collection), ". Choose another one."));
-    update = collections !== null && !unknown && (known || named === "upload") ? make(root, {
+    if (collections === null) fill(root, h("div", { class: "actions" }, h("button", { type: "button", click: () => refresh().then(() => main.focus()) }, t("frame.again"))));
+    else if (unknown) fill(root, h("p", { class: "problem" }, tNodes("frame.unknown", { name: own(collection) })));
+    update = collections !== null && !unknown && (known || named === "upload") ? VIEWS[named](root, {
       collection,
       status: known,
       statusOf: (name) => collections.find((each) => each.name === name),
@@ -118,8 +137,8 @@ function show({ collection, view, params }) {
 
 function welcome() {
   return h("div", { class: "empty" },
-    h("p", null, "There is no collection yet. Choose a file, and name a collection for its documents. Then you can search them."),
-    h("details", null, h("summary", null, "On the command line"), h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl"))));
+    h("p", null, t("frame.empty")),
+    h("details", null, h("summary", null, t("frame.command_line")), h("pre", { tabindex: 0 }, h("code", null, "gem-index build faq questions.jsonl"))));
 }
 
 side.addEventListener("keydown", (event) => {
@@ -146,6 +165,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 
+await speak(preferred());
+frame();
 onPlace(show);
 await refresh();
 document.getElementById("query")?.focus();

@@ -1,13 +1,19 @@
-// Look after a collection: its state, drift and refit, near-duplicates.
+// Manage a collection: its state, drift and refit, near-duplicates, and what only a key for everything may do.
 
+import { adminSections } from "./admin.js";
 import { api, collectionPath, events, explained } from "./api.js";
 import { codePanel, command, request, pythonOf } from "./code.js";
-import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
+import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { confirmed } from "./key.js";
+import { count, figure, t, tNodes } from "./words.js";
 
 const MOST = 100; // groups on the screen
-const STAGES = { read: "Reading", fit: "Fitting", encode: "Encoding", index: "Indexing" };
+
+/** Say what the model of a collection is fitted on. */
+export function fittedOn({ fitted, documents }) {
+  return fitted ? t(fitted > documents ? "care.fitted_pieces" : "care.fitted_texts", { count: fitted }) : t("care.unfitted");
+}
 
 /** Make the view; returns what brings it to the present place. */
 export function careView(root, { collection, refresh, signal, setParams }) {
@@ -19,21 +25,22 @@ export function careView(root, { collection, refresh, signal, setParams }) {
   const threshold = h("input", { type: "number", min: 0.5, max: 1, step: 0.01, value: "0.95", id: "threshold" });
   const [problem, tell] = problemPlace();
   const button = (label, run) => h("button", { type: "button", click: ({ currentTarget }) => { if (!currentTarget.ariaDisabled) attempt(run, currentTarget); } }, label);
-  const refitting = button("Refit", () => refit(begin(job, "Refit", STAGES, async ({ heard }) => {
+  const refitting = button(t("care.refit"), () => refit(begin(job, t("care.refit"), async ({ heard }) => {
     await events(collectionPath(collection, "refit"), undefined, heard);
     await refresh();
   })));
-  const measuring = h("button", { type: "button", click: () => { if (!measuring.ariaDisabled) asked.drift = null; setParams({ drift: 1 }); } }, "Measure drift");
-  const finding = h("button", { type: "button", click: () => { if (!finding.ariaDisabled) asked.near = null; setParams({ near: threshold.value }); } }, "Find");
+  const measuring = h("button", { type: "button", click: () => { if (!measuring.ariaDisabled) asked.drift = null; setParams({ drift: 1 }); } }, t("care.measure"));
+  const finding = h("button", { type: "button", click: () => { if (!finding.ariaDisabled) asked.near = null; setParams({ near: threshold.value }); } }, t("care.find"));
   const asked = { drift: null, near: null }; // what the view shows
   const code = codePanel(() => snippets(collection, threshold.value));
   fill(root, problem,
-    h("section", null, h("h2", null, "State"), facts),
-    h("section", null, h("h2", null, "Model"), drift, work,
+    h("section", null, h("h2", null, t("care.state")), facts),
+    h("section", null, h("h2", null, t("care.model")), h("p", { class: "help" }, t("care.model_help")), drift, work,
       h("div", { class: "actions" }, measuring, refitting)),
-    h("section", null, h("h2", null, "Near-duplicates"),
-      field("Near-duplicate threshold (a cosine)", threshold),
+    h("section", null, h("h2", null, t("care.near")),
+      field(t("care.threshold"), threshold, t("care.threshold_help")),
       finding, groups),
+    adminSections({ collection, refresh, signal }),
     code.panel);
 
   async function attempt(run, control) {
@@ -52,21 +59,20 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     const found = await api("GET", collectionPath(collection), { signal });
     const rows = [
       ["documents", count(found.documents)],
-      ["model", found.fitted ? `fitted on ${count(found.fitted, found.fitted > found.documents ? "piece" : "text")}` : "not fitted yet"],
-      ["new since the fit", count(found.since_fit)],
-      ["word vectors", found.vectors],
+      ["model", fittedOn(found)],
+      ["since_fit", count(found.since_fit)],
+      ["vectors", found.vectors],
       ["index", `${found.index.kind}, ${count(found.bytes, "byte")}`],
       ["fingerprint", found.fingerprint],
     ];
-    fill(facts, rows.map(([name, value]) => [h("dt", null, name), h("dd", null, own(value))]));
+    fill(facts, rows.map(([name, value]) => [h("dt", null, t(`facts.${name}`)), h("dd", null, own(value))]));
   }
 
   async function measure() {
-    fill(drift, h("p", { class: "note" }, "Measuring\u2026"));
+    fill(drift, h("p", { class: "note" }, t("care.measuring")));
     try {
       const found = await api("GET", collectionPath(collection, "drift"), { signal });
-      fill(drift, h("p", null, `A refit would change the cosine of two texts by ${figure(found.score_change)} on average: `,
-        h("strong", null, found.refit_recommended ? "refit recommended" : "no refit needed"), "."), novel(found.novelty));
+      fill(drift, h("p", null, tNodes("care.drift", { change: figure(found.score_change), advice: h("strong", null, t(found.refit_recommended ? "care.recommended" : "care.not_needed")) })), novel(found.novelty));
       announce(drift.textContent);
     } catch (error) {
       fill(drift);
@@ -76,7 +82,7 @@ export function careView(root, { collection, refresh, signal, setParams }) {
 
   function novel(novelty) {
     if (!novelty?.found) return null;
-    return [h("p", null, `New subjects: ${count(novelty.documents.length, "text")} far from the texts of the fit.`),
+    return [h("p", null, t("care.novel", { count: novelty.documents.length })),
       h("ul", null, novelty.topics.map((topic) => h("li", null, own(topic.words.join(", ")), ` (${count(topic.documents, "document")})`)))];
   }
 
@@ -84,7 +90,7 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     fill(work, begun.element);
     try {
       await followed(begun, signal);
-      announce("The model is fitted on the present texts.");
+      announce(t("care.refitted"));
       fill(drift);
       setParams({ drift: "" });
       await state();
@@ -98,25 +104,24 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     const found = await api("POST", collectionPath(collection, "duplicates"), { body: { threshold: Number(threshold.value) }, signal });
     if (mine !== asked.near) return;
     const shown = found.groups.slice(0, MOST);
-    fill(groups, h("p", { class: "note" }, count(found.groups.length, "group"),
-      shown.length < found.groups.length ? `, the ${MOST} largest` : ""), shown.map(group));
+    fill(groups, h("p", { class: "note" }, shown.length < found.groups.length ? t("care.largest", { count: found.groups.length, most: MOST }) : count(found.groups.length, "group")), shown.map(group));
     announce(count(found.groups.length, "group"));
   }
 
   function group({ ids, scores, text }) {
     const [first, ...others] = ids;
     const item = h("div", { class: "group" }, h("p", { class: "text", dir: "auto" }, text),
-      h("ul", { class: "labels", "aria-label": "Documents" },
+      h("ul", { class: "labels", "aria-label": t("views.documents") },
         ids.slice(0, 50).map((id, i) => h("li", null, own(id), " ", h("span", { class: "name" }, figure(scores[i])))),
-        ids.length > 50 ? h("li", null, `and ${count(ids.length - 50)} more`) : null),
-      h("div", { class: "actions" }, button("Delete the others", async () => {
-        const question = ["Keep ", own(first), ` and delete ${count(others.length, "document")}? They cannot be brought back.`];
-        if (!await confirmed(question, "Delete")) return;
+        ids.length > 50 ? h("li", null, t("care.more", { count: ids.length - 50 })) : null),
+      h("div", { class: "actions" }, button(t("care.delete_others"), async () => {
+        const question = tNodes("care.keep", { id: own(first), count: others.length });
+        if (!await confirmed(question, t("document.delete"))) return;
         const { deleted } = await api("POST", collectionPath(collection, "documents", "delete"), { body: { ids: others } });
         const next = item.nextElementSibling ?? item.previousElementSibling;
         (next.querySelector("button") ?? finding).focus();
         item.remove();
-        announce(`${count(deleted, "document")} deleted`);
+        announce(t("care.deleted", { count: deleted }));
         await state();
         await refresh();
       })));

@@ -1,6 +1,7 @@
 // Code for what is on the screen, quoted so that any text may be in it.
 
 import { announce, h } from "./dom.js";
+import { t } from "./words.js";
 
 // Control, invisible and bidirectional characters, which a reader of code would not see.
 const UNSEEN = /[\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
@@ -141,8 +142,8 @@ let chosen = "Python";
  */
 export function codePanel(make, { table = false } = {}) {
   const code = h("code", null);
-  const block = h("pre", { tabindex: 0, "aria-label": "Code" }, code);
-  const tabs = h("div", { class: "choices", role: "group", "aria-label": "Language" });
+  const block = h("pre", { tabindex: 0, "aria-label": t("code.label") }, code);
+  const tabs = h("div", { class: "choices", role: "group", "aria-label": t("code.language") });
   const show = () => {
     const { requests, ...others } = make();
     const all = { ...(table ? {} : others), ...(requests ? codeOf(requests) : {}) };
@@ -155,11 +156,11 @@ export function codePanel(make, { table = false } = {}) {
   };
   const copy = h("button", { type: "button", click: async () => {
     await copied(code.textContent);
-    announce("Copied.");
-    copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-  } }, "Copy");
-  const panel = h("details", { class: "code" }, h("summary", null, "Code for this"),
+    announce(t("code.copied"));
+    copy.textContent = t("code.copied");
+    setTimeout(() => { copy.textContent = t("code.copy"); }, 1500);
+  } }, t("code.copy"));
+  const panel = h("details", { class: "code" }, h("summary", null, t("code.title")),
     h("div", { class: "row" }, tabs, copy), block);
   panel.addEventListener("toggle", () => { if (panel.open) show(); });
   return { panel, refresh: () => { if (panel.open) show(); } };

@@ -1,20 +1,22 @@
 // Filters as lists of conditions: field, comparison, value. A filter is kept as its JSON text, with the digits of its numbers.
 
 import { parseExact } from "./api.js";
+import { dated, t } from "./words.js";
 
-/** The comparisons, each with its words. */
-export const COMPARISONS = {
-  $eq: "is", $ne: "is not", $in: "is one of", $nin: "is none of", $gte: "at least", $lte: "at most", $gt: "more than", $lt: "less than",
-  $contains: "contains", $like: "is like", $exists: "exists:",
-};
+const COMPARISONS = ["$eq", "$ne", "$in", "$nin", "$gte", "$lte", "$gt", "$lt", "$contains", "$like", "$exists"];
+
+/** Return the words of a comparison. */
+export function comparisonWords(comparison) {
+  return COMPARISONS.includes(comparison) ? t(`comparisons.${comparison.slice(1)}`) : comparison;
+}
 
 /** Return what is wrong with the text of a filter, or an empty text. */
 export function problemOf(text) {
   try {
     const value = JSON.parse(text);
-    return value && typeof value === "object" && !Array.isArray(value) ? "" : "The filter is no object; expected {\"field\": value}.";
+    return value && typeof value === "object" && !Array.isArray(value) ? "" : t("filters.no_object");
   } catch (error) {
-    return `The filter is not JSON yet: ${error.message}.`;
+    return t("filters.not_json", { message: error.message });
   }
 }
 
@@ -67,9 +69,9 @@ export function same(one, other) {
 
 /** Return a value as somebody reads it. */
 export function shownValue(value) {
-  if (value === "") return "(empty)";
+  if (value === "") return t("filters.empty");
   if (Array.isArray(value)) return value.map(shownValue).join(", ");
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? dated(value) : JSON.stringify(value);
 }
 
 function entriesOf(text) {

@@ -2,9 +2,11 @@
 
 import { api, collectionPath, explained, parseExact } from "./api.js";
 import { shownValue } from "./conditions.js";
-import { announce, field, figure, fill, h, own, problemPlace } from "./dom.js";
+import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { confirmed } from "./key.js";
+import { joined, partsOf } from "./parts.js";
 import { format, place, setParams } from "./router.js";
+import { figure, t, tNodes } from "./words.js";
 
 const NEIGHBORS = 5;
 const EXCERPT = 160; // characters of a neighbor
@@ -15,17 +17,17 @@ export function documentPage({ collection, signal, changed }) {
   let asked = "";
   const [problem, tell] = problemPlace();
   const content = h("div", null);
-  const back = h("a", null, "\u2190 All documents");
+  const back = h("a", null, "\u2190 ", t("document.back"));
   const element = h("article", { class: "document", hidden: true }, h("p", null, back), problem, content);
 
   async function load(id) {
     tell("");
-    fill(content, h("p", { class: "note" }, "Loading\u2026"));
+    fill(content, h("p", { class: "note" }, t("document.loading")));
     try {
       const found = await api("GET", collectionPath(collection, "documents", encodeURIComponent(id)), { signal });
       if (asked !== id) return;
       read(found);
-      announce(`Document ${id}`);
+      announce(t("document.announced", { id }));
     } catch (error) {
       if (asked !== id) return;
       fill(content);
@@ -35,17 +37,17 @@ export function documentPage({ collection, signal, changed }) {
 
   function read(found) {
     const near = h("div", null);
-    const edit = h("button", { type: "button", click: () => write(found) }, "Edit");
+    const edit = h("button", { type: "button", click: () => write(found) }, t("document.edit"));
     const entries = Object.entries(found.metadata);
     fill(content,
       h("h2", null, own(found.id)),
       h("p", { class: "text whole", dir: "auto", tabindex: 0 }, found.text),
       entries.length ? h("dl", { class: "facts" }, entries.map(([name, value]) => [h("dt", null, own(name)), h("dd", null, own(shownValue(value)))]))
-        : h("p", { class: "help" }, "No metadata."),
+        : h("p", { class: "help" }, t("document.no_metadata")),
       h("div", { class: "actions" }, edit,
-        h("button", { type: "button", class: "danger", click: ({ currentTarget }) => remove(found.id, currentTarget) }, "Delete"),
-        h("a", { class: "button", href: format({ collection, view: "search", params: { q: Array.from(found.text).slice(0, QUERY).join(""), mode: "dense" } }) }, "Search for similar texts")),
-      h("section", null, h("h2", null, "Nearest documents"), near));
+        h("button", { type: "button", class: "danger", click: ({ currentTarget }) => remove(found.id, currentTarget) }, t("document.delete")),
+        h("a", { class: "button", href: format({ collection, view: "search", params: { q: Array.from(found.text).slice(0, QUERY).join(""), mode: "dense" } }) }, t("document.similar"))),
+      h("section", null, h("h2", null, t("document.nearest")), near));
     neighbors(found.id, near);
     return edit;
   }
@@ -56,22 +58,27 @@ export function documentPage({ collection, signal, changed }) {
       fill(near, results.length ? h("ol", { class: "neighbors" }, results.map((hit) => {
         const characters = Array.from(hit.text);
         return h("li", null, h("a", { href: format({ ...place, params: { ...place.params, doc: hit.id } }) }, own(hit.id)),
-          h("span", { class: "figure", title: "cosine" }, figure(hit.score)),
+          h("span", { class: "figure", title: t("document.cosine") }, figure(hit.score)),
           h("p", { dir: "auto" }, own(characters.slice(0, EXCERPT).join("")), characters.length > EXCERPT ? " \u2026" : null));
-      })) : h("p", { class: "help" }, "There is no other document."));
+      })) : h("p", { class: "help" }, t("document.alone")));
     } catch (error) {
       if (error.name !== "AbortError") fill(near, h("p", { class: "help" }, own(explained(error))));
     }
   }
 
   function write(found) {
-    const text = h("textarea", { rows: 8, id: "document-text", dir: "auto" });
-    text.value = found.text;
+    const parts = partsOf(found);
+    const texts = parts.map((part, i) => {
+      const area = h("textarea", { rows: i === parts.length - 1 ? 8 : 2, id: `document-text${i || ""}`, dir: "auto" });
+      area.value = part.text;
+      return area;
+    });
+    const before = texts.map((area) => area.value); // a browser writes other line ends
     const metadata = h("textarea", { rows: 6, id: "document-metadata", spellcheck: "false" });
     metadata.value = JSON.stringify(found.metadata, null, 2);
     const [place_, tellHere] = problemPlace();
     const cancel = () => read(found).focus();
-    const store = h("button", { type: "submit", class: "primary" }, "Save");
+    const store = h("button", { type: "submit", class: "primary" }, t("document.save"));
     fill(content, h("h2", null, own(found.id)),
       h("form", { class: "edit", submit: async (event) => {
         event.preventDefault();
@@ -80,36 +87,37 @@ export function documentPage({ collection, signal, changed }) {
         try {
           parsed = parseExact(metadata.value);
         } catch (error) {
-          tellHere(`The metadata are not JSON: ${error.message}.`);
+          tellHere(t("document.not_json", { message: error.message }));
           metadata.focus();
           return;
         }
         store.ariaDisabled = "true";
         try {
-          await api("PUT", collectionPath(collection, "documents"), { body: { documents: [{ id: found.id, text: text.value, metadata: parsed }] } });
+          const written = { id: found.id, ...joined(parts.map((part, i) => ({ ...part, text: texts[i].value === before[i] ? part.text : texts[i].value }))), metadata: parsed };
+          await api("PUT", collectionPath(collection, "documents"), { body: { documents: [written] } });
           await changed();
-          announce("Saved.");
-          read({ id: found.id, text: text.value, metadata: parsed }).focus();
+          announce(t("document.saved"));
+          read(written).focus();
         } catch (error) {
           tellHere(explained(error));
           store.ariaDisabled = null;
         }
       }, keydown: (event) => { if (event.key === "Escape") cancel(); } },
-      field("Text", text), field("Metadata (a JSON object)", metadata), place_,
-      h("div", { class: "actions" }, store, h("button", { type: "button", click: cancel }, "Cancel"))));
-    text.focus();
+      parts.map(({ weight }, i) => field(weight === null ? t("document.text") : t("document.part", { weight }), texts[i])), field(t("document.metadata_json"), metadata), place_,
+      h("div", { class: "actions" }, store, h("button", { type: "button", click: cancel }, t("key.cancel")))));
+    texts[0].focus();
   }
 
   async function remove(id, button) {
     if (button.ariaDisabled) return;
-    if (!await confirmed(["Delete the document ", own(id), " from ", own(collection), "? It cannot be brought back."], "Delete")) {
+    if (!await confirmed(tNodes("document.question", { id: own(id), collection: own(collection) }), t("document.delete"))) {
       button.focus();
       return;
     }
     button.ariaDisabled = "true";
     try {
       await api("POST", collectionPath(collection, "documents", "delete"), { body: { ids: [id] } });
-      announce(`${id} deleted`);
+      announce(t("document.deleted", { id }));
       setParams({ doc: "" }, { replace: true });
       await changed();
     } catch (error) {

@@ -3,11 +3,12 @@
 import { api, collectionPath, explained } from "./api.js";
 import { exactly, codePanel, command, request, keywords, python, pythonOf } from "./code.js";
 import { problemOf, shownValue } from "./conditions.js";
-import { announce, count, fill, h, own, problemPlace } from "./dom.js";
+import { announce, fill, h, own, problemPlace } from "./dom.js";
 import { documentPage } from "./document.js";
 import { facets, fieldsOf } from "./facets.js";
 import { filterBuilder } from "./filters.js";
 import { format, place } from "./router.js";
+import { count, t } from "./words.js";
 
 const PAGE = 20;
 const EXCERPT = 420; // characters
@@ -31,14 +32,14 @@ export function documentsView(root, { collection, refresh, signal, setParams }) 
   const side = facets({ collection, signal, changed: (where) => setParams({ where, from: "" }) });
   const [problem, tell] = problemPlace();
   const note = h("p", { class: "note" });
-  const list = h("ol", { class: "hits", "aria-label": "Documents" });
+  const list = h("ol", { class: "hits", "aria-label": t("views.documents") });
   const offer = h("div", { class: "actions" });
   const save = h("button", { type: "button", click: download });
-  const previous = h("button", { type: "button", click: () => turn(-1) }, "Previous");
-  const next = h("button", { type: "button", click: () => turn(1) }, "Next");
-  const pages = h("nav", { class: "row pages", "aria-label": "Pages" }, previous, next, save);
+  const previous = h("button", { type: "button", click: () => turn(-1) }, t("documents.previous"));
+  const next = h("button", { type: "button", click: () => turn(1) }, t("documents.next"));
+  const pages = h("nav", { class: "row pages", "aria-label": t("documents.pages") }, previous, next, save);
   const browse = h("div", { class: "narrowed" }, side.element,
-    h("div", null, h("div", { class: "row options" }, h("label", { class: "small", for: "order" }, "Order ", order)), filter.element, filter.chips, problem, note, offer, list, pages));
+    h("div", null, h("div", { class: "row options" }, h("label", { class: "small", for: "order" }, t("documents.order"), " ", order)), filter.element, filter.chips, problem, note, offer, list, pages));
   const one = documentPage({ collection, signal, changed: async () => { shown = null; await refresh(); } });
   const code = codePanel(() => snippets(collection));
   fill(root, browse, one.element, code.panel);
@@ -98,15 +99,15 @@ export function documentsView(root, { collection, refresh, signal, setParams }) 
   function show(documents, from) {
     list.style.setProperty("--digits", String(from + documents.length).length);
     fill(list, documents.map((each, i) => item(each, from + i)));
-    fill(note, documents.length ? `${count(from + 1)}\u2013${count(from + documents.length)} of ${count(total, "document")}`
-      : total ? `There are only ${count(total, "document")}.` : place.params.where ? "The filter accepts no document." : "This collection has no documents yet.");
-    fill(offer, total ? null : place.params.where ? h("button", { type: "button", click: () => setParams({ where: "", from: "" }) }, "Show all documents")
-      : h("a", { class: "button", href: format({ collection, view: "upload", params: {} }) }, "Add documents"));
+    fill(note, documents.length ? t("documents.range", { from: from + 1, to: from + documents.length, count: total })
+      : total ? t("documents.only", { count: total }) : t(place.params.where ? "documents.none_accepted" : "documents.empty"));
+    fill(offer, total ? null : place.params.where ? h("button", { type: "button", click: () => setParams({ where: "", from: "" }) }, t("documents.show_all"))
+      : h("a", { class: "button", href: format({ collection, view: "upload", params: {} }) }, t("documents.add")));
     announce(note.textContent);
     pages.hidden = !total;
     previous.hidden = from === 0;
     next.hidden = from + documents.length >= total;
-    save.textContent = total > MOST_SAVED ? `Download the first ${count(MOST_SAVED)}` : `Download ${count(total, "document")}`;
+    save.textContent = total > MOST_SAVED ? t("documents.download_first", { count: MOST_SAVED }) : t("documents.download", { count: total });
   }
 
   function item({ id, text, metadata }, i) {
@@ -130,7 +131,7 @@ export function documentsView(root, { collection, refresh, signal, setParams }) 
       for (let from = 0; from < last; from += AT_ONCE) {
         const { documents } = await api("GET", query(from, Math.min(AT_ONCE, last - from), place.params), { signal });
         parts.push(...documents.map((each) => `${JSON.stringify(each)}\n`));
-        announce(`${count(parts.length)} of ${count(last, "document")}`);
+        announce(t("documents.downloaded", { done: parts.length, count: last }));
       }
       saveAs(new Blob(parts, { type: "application/x-ndjson" }), `${collection}.jsonl`);
     } catch (error) {
@@ -160,14 +161,14 @@ export function documentsView(root, { collection, refresh, signal, setParams }) 
 
 function orders(fields) {
   const sortable = fields.filter((each) => each.kinds.some((kind) => SORTABLE.includes(kind)));
-  return [["", "newest first"], ["oldest", "oldest first"], ...sortable.flatMap(({ name }) => [[name, `${name}, ascending`], [`-${name}`, `${name}, descending`]])]
+  return [["", t("documents.newest")], ["oldest", t("documents.oldest")], ...sortable.flatMap(({ name }) => [[name, t("documents.ascending", { name })], [`-${name}`, t("documents.descending", { name })]])]
     .map(([value, label]) => h("option", { value }, label));
 }
 
 /** Return the metadata of a document as a list. */
 function labels(metadata) {
   const entries = Object.entries(metadata);
-  return entries.length ? h("ul", { class: "labels", "aria-label": "Metadata" },
+  return entries.length ? h("ul", { class: "labels", "aria-label": t("document.metadata") },
     entries.map(([name, value]) => h("li", null, own(name, { class: "name" }), " ", own(shownValue(value))))) : null;
 }
 

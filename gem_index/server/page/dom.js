@@ -57,18 +57,7 @@ export function field(label, control, help) {
     help ? h("p", { class: "help", id: `${control.id}-help` }, help) : null);
 }
 
-/** Return a number to three decimals with a minus that is as wide as a digit. */
-export function figure(value, digits = 3) {
-  return typeof value === "number" ? value.toFixed(digits).replace("-", "\u2212") : "\u2013";
-}
-
 /** Return the largest size among some numbers; more than a call takes as arguments. */
 export function largest(numbers) {
   return numbers.reduce((most, each) => Math.max(most, Math.abs(each)), 1e-9);
-}
-
-/** Return a whole number with separators. */
-export function count(value, one, many = `${one}s`) {
-  const shown = Number(value).toLocaleString("en");
-  return one === undefined ? shown : `${shown} ${value === 1 ? one : many}`;
 }

@@ -2,7 +2,8 @@
 
 import { api, collectionPath, explained } from "./api.js";
 import { allowedValues, same, shownValue, toggled, withoutValues } from "./conditions.js";
-import { count, fill, h, own } from "./dom.js";
+import { fill, h, own } from "./dom.js";
+import { count, t } from "./words.js";
 
 const MOST_FIELDS = 8;
 const MOST_VALUES = 50; // distinct values in the sample: fields of names, ids or addresses have more
@@ -24,7 +25,7 @@ export function facets({ collection, signal, changed }) {
   const all = new Set(); // fields whose values are all shown
   const list = h("div", { class: "counts" });
   const problem = h("p", { class: "help" });
-  const element = h("details", { class: "facets", open: WIDE.matches, hidden: true }, h("summary", null, "Narrow by value"), problem, list);
+  const element = h("details", { class: "facets", open: WIDE.matches, hidden: true }, h("summary", null, t("facets.title")), problem, list);
 
   async function load() {
     running?.abort();
@@ -65,9 +66,9 @@ export function facets({ collection, signal, changed }) {
         type: "button", "aria-pressed": String(chosen.some((value) => same(value, each.value))), style: { "--w": (each.documents ?? 0) / most },
         click: () => choose(name, each.value),
       }, own(shownValue(each.value), { class: "value" }), h("span", { class: "figure" }, each.documents === null ? "" : count(each.documents)))))),
-      missing ? h("p", { class: "help" }, `${count(missing)} without a value`) : null,
+      missing ? h("p", { class: "help" }, t("facets.missing", { count: missing })) : null,
       !all.has(name) && distinct > shown.length ? h("button", { type: "button", class: "more", click: () => { all.add(name); load().then(() => focus(name)); } },
-        distinct > ALL ? `First ${count(ALL)} of ${count(distinct)}` : `All ${count(distinct)} values`) : null);
+        distinct > ALL ? t("facets.first", { first: ALL, count: distinct }) : t("facets.all", { count: distinct })) : null);
   }
 
   async function choose(name, value) {

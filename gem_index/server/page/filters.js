@@ -1,8 +1,9 @@
 // Filters by metadata: conditions that are built by clicking and shown one by one, and JSON for experts.
 
 import { parseExact } from "./api.js";
-import { COMPARISONS, conditionsOf, problemOf, shownValue, withCondition, withoutCondition } from "./conditions.js";
+import { comparisonWords, conditionsOf, problemOf, shownValue, withCondition, withoutCondition } from "./conditions.js";
 import { announce, field, fill, h, own, problemPlace } from "./dom.js";
+import { t, tNodes } from "./words.js";
 
 const OF_KINDS = [ // in the order of a menu
   ["$eq", () => true], ["$ne", () => true],
@@ -25,35 +26,33 @@ export function filterBuilder({ changed }) {
   const name = h("select", { id: "filter-field", change: adapt });
   const comparison = h("select", { id: "filter-comparison", change: adapt });
   const known = h("datalist", { id: "filter-values" });
-  const value = h("input", { type: "text", id: "filter-value", autocomplete: "off", spellcheck: "false", list: "filter-values" });
+  const value = h("input", { type: "text", id: "filter-value", dir: "auto", autocomplete: "off", spellcheck: "false", list: "filter-values" });
   const truth = h("select", { id: "filter-truth" });
   const labelled = (label, control) => h("div", { class: "labelled" }, h("label", { for: control.id }, label), control);
-  const valuePlace = labelled("Value", value);
-  const truthPlace = labelled("Value", truth);
+  const valuePlace = labelled(t("filters.value"), value);
+  const truthPlace = labelled(t("filters.value"), truth);
   const builder = h("form", { class: "row builder", submit: (event) => { event.preventDefault(); add(); } },
-    labelled("Field", name), labelled("Comparison", comparison), valuePlace, truthPlace, known,
-    h("button", { type: "submit" }, "Add condition"));
-  const none = h("p", { class: "help" }, "These documents have no metadata to filter by.");
+    labelled(t("filters.field"), name), labelled(t("filters.comparison"), comparison), valuePlace, truthPlace, known,
+    h("button", { type: "submit" }, t("filters.add")));
+  const none = h("p", { class: "help" }, t("filters.none"));
   const json = h("textarea", { rows: 2, spellcheck: "false", placeholder: "{\"lang\": \"en\"}", input: () => changed(json.value.trim(), { typed: true }) });
-  const raw = h("details", null, h("summary", null, "As JSON"),
-    field("Only documents with these metadata (a filter as JSON)", json,
-      ["A value, or an operator: ", h("code", null, "{\"year\": {\"$gte\": 2020}, \"lang\": {\"$in\": [\"en\", \"de\"]}}"), "."]));
-  const element = h("details", { class: "filters" }, h("summary", null, "Filter"), builder, none, raw, problem);
-  const chips = h("ul", { class: "chips", "aria-label": "Conditions of the filter" });
+  const raw = h("details", null, h("summary", null, t("filters.as_json")),
+    field(t("filters.json"), json, tNodes("filters.json_help", { example: h("code", null, "{\"year\": {\"$gte\": 2020}, \"lang\": {\"$in\": [\"en\", \"de\"]}}") })));
+  const element = h("details", { class: "filters" }, h("summary", null, t("filters.title")), builder, none, raw, problem);
+  const chips = h("ul", { class: "chips", "aria-label": t("filters.conditions") });
 
   function adapt({ currentTarget } = {}) {
     const found = fields.find((each) => each.name === name.value);
     const kinds = found?.kinds ?? [];
     if (currentTarget !== comparison) {
       const before = comparison.value;
-      fill(comparison, OF_KINDS.filter(([, fits]) => fits(kinds)).map(([key]) => h("option", { value: key }, key === "$exists" ? "has a value" : COMPARISONS[key])));
+      fill(comparison, OF_KINDS.filter(([, fits]) => fits(kinds)).map(([key]) => h("option", { value: key }, key === "$exists" ? t("filters.has_value") : comparisonWords(key))));
       if ([...comparison.options].some((option) => option.value === before)) comparison.value = before;
       value.value = "";
       fill(known, (found?.values ?? []).filter((each) => each !== null && typeof each !== "object").map((each) => h("option", { value: String(each) })));
     }
     const yes = comparison.value === "$exists" || (kinds.length === 1 && kinds[0] === "boolean");
-    fill(truth, (comparison.value === "$exists" ? [["true", "yes"], ["false", "no"]] : [["true", "true"], ["false", "false"]])
-      .map(([key, label]) => h("option", { value: key }, label)));
+    fill(truth, ["true", "false"].map((key) => h("option", { value: key }, comparison.value === "$exists" ? t(`filters.${key}`) : key)));
     valuePlace.hidden = yes;
     truthPlace.hidden = !yes;
     value.inputMode = kinds.includes("number") && !kinds.includes("text") ? "decimal" : "text";
@@ -64,14 +63,14 @@ export function filterBuilder({ changed }) {
     const kinds = fields.find((each) => each.name === name.value)?.kinds ?? [];
     const found = truthPlace.hidden ? typed(value.value.trim(), kinds) : truth.value === "true";
     if (typeof found === "string" && kinds.length === 1 && kinds[0] === "number") {
-      tell(`Found ${found || "no value"}; expected a number.`);
+      tell(found ? t("filters.no_number", { found }) : t("filters.no_value"));
       value.focus();
       return;
     }
     tell("");
     value.value = "";
     changed(withCondition(text, { name: name.value, comparison: comparison.value, value: found }));
-    announce("Condition added");
+    announce(t("filters.added"));
   }
 
   function remove(condition, chip) {
@@ -83,11 +82,11 @@ export function filterBuilder({ changed }) {
   }
 
   function chipOf(condition) {
-    const said = condition.comparison ? `${condition.name} ${COMPARISONS[condition.comparison] ?? condition.comparison} ${shownValue(condition.value)}`
+    const said = condition.comparison ? `${condition.name} ${comparisonWords(condition.comparison)} ${shownValue(condition.value)}`
       : `${condition.name} ${JSON.stringify(condition.value)}`;
-    const chip = h("li", null, condition.comparison ? [own(condition.name, { class: "name" }), ` ${COMPARISONS[condition.comparison] ?? condition.comparison} `, own(shownValue(condition.value))]
+    const chip = h("li", null, condition.comparison ? [own(condition.name, { class: "name" }), ` ${comparisonWords(condition.comparison)} `, own(shownValue(condition.value))]
       : own(said),
-    h("button", { type: "button", "aria-label": `Remove the condition ${said}`, click: () => remove(condition, chip) }, "\u00d7"));
+    h("button", { type: "button", "aria-label": t("filters.remove", { condition: said }), click: () => remove(condition, chip) }, "\u00d7"));
     return chip;
   }
 

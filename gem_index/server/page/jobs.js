@@ -1,7 +1,9 @@
 // Long work of the server. It goes on while the reader looks at other views, and is shown again where it was begun.
 
-import { count, h } from "./dom.js";
+import { h } from "./dom.js";
+import { count, t } from "./words.js";
 
+const STAGES = ["read", "store", "encode", "fit", "index", "name", "place", "push"]; // of all kinds of work
 const jobs = new Map(); // by name
 
 /** Return the work that was begun under a name and whose end nobody has seen, or undefined. */
@@ -11,11 +13,11 @@ export function jobOf(name) {
 
 /**
  * Begin some work. `run` is called with the job: `say` shows a text and a share, from 0 to 1 or null; `heard` an event of
- * the server, whose stages `stages` names; `actions` holds buttons.
+ * the server; `actions` holds buttons.
  */
-export function begin(name, label, stages, run) {
+export function begin(name, label, run) {
   const bar = h("progress", { "aria-label": label });
-  const stage = h("p", { class: "note" }, "Starting\u2026");
+  const stage = h("p", { class: "note" }, t("jobs.starting"));
   const actions = h("div", { class: "actions" });
   const job = { name, actions, element: h("div", null, bar, stage, actions), say, heard, ended: null };
   job.ended = run(job);
@@ -30,7 +32,8 @@ export function begin(name, label, stages, run) {
   }
 
   function heard({ stage: what, done, total }) {
-    say(`${stages[what] ?? what}: ${count(done)}${total ? ` of ${count(total)}` : ""}`, total ? done / total : null);
+    const stage = STAGES.includes(what) ? t(`stages.${what}`) : what;
+    say(total ? t("jobs.part", { stage, done, total }) : `${stage}: ${count(done)}`, total ? done / total : null);
   }
 }
 

@@ -1,6 +1,7 @@
 // The dialog that asks for a key.
 
 import { h, problemPlace } from "./dom.js";
+import { t } from "./words.js";
 
 /** Ask for a key; null if the reader gives none. */
 export function askForKey(refused) {
@@ -8,12 +9,12 @@ export function askForKey(refused) {
     const [place, tell] = problemPlace();
     const input = h("input", { type: "password", id: "key", autocomplete: "off", spellcheck: "false", required: true });
     const form = h("form", { method: "dialog" },
-      h("h2", { id: "key-title" }, "This server asks for a key"),
-      h("p", null, "The key stays in the memory of this tab until you close it."),
-      h("label", { for: "key" }, "Key"), input, place,
+      h("h2", { id: "key-title" }, t("key.title")),
+      h("p", null, t("key.kept")),
+      h("label", { for: "key" }, t("key.label")), input, place,
       h("div", { class: "actions" },
-        h("button", { type: "submit", class: "primary" }, "Continue"),
-        h("button", { type: "button", click: () => dialog.close() }, "Without a key")));
+        h("button", { type: "submit", class: "primary" }, t("key.continue")),
+        h("button", { type: "button", click: () => dialog.close() }, t("key.without"))));
     const dialog = h("dialog", { "aria-labelledby": "key-title" }, form);
     let given = null;
     form.addEventListener("submit", (event) => {
@@ -27,7 +28,7 @@ export function askForKey(refused) {
     });
     document.getElementById("dialogs").append(dialog);
     dialog.showModal();
-    if (refused) tell("The server does not know this key.");
+    if (refused) tell(t("key.refused"));
     input.focus();
   });
 }
@@ -40,7 +41,7 @@ export function confirmed(question, yes) {
       h("p", { id: "question" }, question),
       h("div", { class: "actions" },
         h("button", { type: "button", class: "danger", click: () => { answer = true; dialog.close(); } }, yes),
-        h("button", { type: "button", autofocus: true, click: () => dialog.close() }, "Cancel")));
+        h("button", { type: "button", autofocus: true, click: () => dialog.close() }, t("key.cancel"))));
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(answer);

@@ -2,10 +2,13 @@
 
 import { api, ApiError, collectionPath, events, explained } from "./api.js";
 import { codePanel, command, request, python, pythonOf } from "./code.js";
-import { announce, count, fill, h, own, problemPlace } from "./dom.js";
+import { shownValue } from "./conditions.js";
+import { announce, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
+import { labels, namePlaces } from "./labels.js";
 import { format, place } from "./router.js";
 import { scatter } from "./scatter.js";
+import { count, figure, t } from "./words.js";
 
 // Seen on light and on dark; groups beyond them begin again.
 const COLOURS = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#d37295", "#499894", "#b6992d", "#6b6ecf", "#8cb369", "#c2571a"];
@@ -14,7 +17,7 @@ const NONE = "#8f9499";
 const SETTLED = 250; // ms without a movement after which the address tells the view
 const READ = 60; // ms over a point after which its text is read
 const FOUND = 20; // hits that are marked
-const STAGES = { read: "Reading the vectors", name: "Naming topics", place: "Finding places" };
+const NAMED = 2; // words of a topic on the map
 
 /** Make the view; returns what brings it to the present place. */
 export function mapView(root, { collection, signal, setParams }) {
@@ -36,12 +39,12 @@ export function mapView(root, { collection, signal, setParams }) {
         return;
       }
       fill(body, h("div", { class: "empty" },
-        h("p", null, "There is no map of this collection since its last refit. Making one takes seconds for a thousand documents, and some minutes for a hundred thousand; searches continue meanwhile."),
-        making("Make the map", "primary")));
+        h("p", null, t("map.none")),
+        making(t("map.make"), "primary")));
       return;
     }
     if (signal.aborted) return;
-    shown = plot(collection, map, { tell, signal, setParams, load }, making("Make it again"));
+    shown = plot(collection, map, { tell, signal, setParams, load }, making(t("map.again")));
     fill(body, shown.element);
     update(place.params);
   }
@@ -50,7 +53,7 @@ export function mapView(root, { collection, signal, setParams }) {
     const work = h("div", null);
     const button = h("button", { type: "button", class: look ?? null, click: () => {
       if (button.ariaDisabled) return;
-      follow(begin(job, "Map", STAGES, ({ heard }) => events(collectionPath(collection, "map"), undefined, heard)));
+      follow(begin(job, t("views.map"), ({ heard }) => events(collectionPath(collection, "map"), undefined, heard)));
     } }, label);
     const follow = async (begun) => {
       fill(work, begun.element);
@@ -58,7 +61,7 @@ export function mapView(root, { collection, signal, setParams }) {
       tell("");
       try {
         await followed(begun, signal);
-        announce("The map is made.");
+        announce(t("map.made"));
         await load();
         shown?.element.querySelector("canvas").focus();
       } catch (error) {
@@ -103,8 +106,9 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
   }
 
   const tip = h("div", { class: "tip", hidden: true });
+  const names = labels();
   const points = scatter({
-    label: `Map of ${collection}: ${count(map.ids.length, "document")}; arrow keys move, plus and minus zoom, 0 shows all, Enter reads the document nearest to the middle. The list beside it names the groups, and Find names documents.`,
+    label: t("map.label", { collection, count: map.ids.length }),
     moved: (view) => {
       clearTimeout(settling);
       settling = setTimeout(() => {
@@ -112,30 +116,31 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
         setParams({ at: seen }, { replace: true });
       }, SETTLED);
     },
+    drawn: names.place,
     pointed: hover,
     chosen: (i) => setParams({ doc: i < 0 ? "" : map.ids[i] }),
   });
   const by = h("select", { id: "colour", change: () => setParams({ by: by.value, only: "" }) },
-    h("option", { value: "" }, "topics of the texts"), map.fields.map((name) => h("option", { value: name }, name)));
-  const find = h("input", { type: "search", id: "find", autocomplete: "off", placeholder: "Find on the map" , "aria-label": "Find on the map" });
-  const legend = h("ul", { class: "legend", "aria-label": "Groups" });
-  const list = h("ol", { class: "found", "aria-label": "Found" });
-  const card = h("section", { class: "card", "aria-label": "Document" });
+    h("option", { value: "" }, t("map.topics")), map.fields.map((name) => h("option", { value: name }, name)));
+  const find = h("input", { type: "search", id: "find", dir: "auto", autocomplete: "off", placeholder: t("map.find"), "aria-label": t("map.find") });
+  const legend = h("ul", { class: "legend", "aria-label": t("map.groups") });
+  const list = h("ol", { class: "found", "aria-label": t("map.found") });
+  const card = h("section", { class: "card", "aria-label": t("map.document") });
   const left = map.documents - map.ids.length;
   const zoom = (label, name, run) => h("button", { type: "button", "aria-label": name, click: run }, label);
   const element = h("div", { class: "atlas" },
-    h("div", { class: "plane" }, points.canvas, tip,
-      h("div", { class: "zoom" }, zoom("+", "Zoom in", () => points.zoom(1.6)), zoom("\u2212", "Zoom out", () => points.zoom(1 / 1.6)),
-        zoom("\u25cb", "Show all", () => { points.show({ x: 0.5, y: 0.5, zoom: 1 }); setParams({ at: "" }, { replace: true }); }))),
+    h("form", { role: "search", submit: (event) => {
+      event.preventDefault();
+      if (problems.search) asked = null; // once more
+      setParams({ q: find.value.trim() });
+    } }, find),
+    h("div", { class: "plane" }, points.canvas, names.element, tip,
+      h("div", { class: "zoom" }, zoom("+", t("map.zoom_in"), () => points.zoom(1.6)), zoom("\u2212", t("map.zoom_out"), () => points.zoom(1 / 1.6)),
+        zoom("\u25cb", t("map.show_all"), () => { points.show({ x: 0.5, y: 0.5, zoom: 1 }); setParams({ at: "" }, { replace: true }); }))),
     h("div", { class: "beside" },
-      h("form", { role: "search", submit: (event) => {
-        event.preventDefault();
-        if (problems.search) asked = null; // once more
-        setParams({ q: find.value.trim() });
-      } }, find),
       list, card,
-      h("label", { class: "small", for: "colour" }, "Colour by"), by, legend,
-      h("p", { class: "note" }, count(map.ids.length, "document"), left > 0 ? `, ${count(left)} without a place` : ""), left > 0 ? again : null));
+      h("div", { class: "row by" }, h("label", { for: "colour" }, t("map.colour")), by), legend,
+      h("p", { class: "note" }, count(map.ids.length, "document"), left > 0 ? [", ", t("map.without", { count: left })] : null), left > 0 ? again : null));
 
   function hover(i, event) {
     clearTimeout(reading);
@@ -177,7 +182,7 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
         await load(); // documents were deleted meanwhile
         return;
       }
-      groups = { ...found, codes, shades: shadesOf(found) };
+      groups = { ...found, codes, shades: shadesOf(found), named: namePlaces(places, codes, namedGroups(found)) };
       paint();
     } catch (error) {
       if (colouring === field) note("colour", error);
@@ -195,7 +200,7 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
     }
     return {
       codes: none ? codes.map((code) => Math.min(code, names.length)) : codes,
-      names: none ? [...names, "none"] : names, counts: none ? [...counts, none] : counts, ordered: false,
+      names: none ? [...names, "none"] : names, counts: none ? [...counts, none] : counts, ordered: false, topics: map.words,
     };
   }
 
@@ -203,18 +208,19 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
     if (!(only in groups.names)) only = -1;
     const shades = groups.shades.map((shade, code) => (only < 0 || only === code ? number(shade) : 0));
     points.set(places, Uint32Array.from(groups.codes, (code) => shades[code]));
+    names.set(groups.named.filter(({ code }) => only < 0 || only === code));
     fill(legend, groups.names.map((name, code) => groups.counts[code] ? h("li", null, h("button", {
       type: "button", "aria-pressed": String(only === code),
       click: () => { setParams({ only: only === code ? "" : code + 1 }); legend.querySelectorAll("button")[shownPlace(code)]?.focus(); },
-    }, h("span", { class: "swatch", style: { "--c": groups.shades[code] } }), own(name), h("span", { class: "name" }, count(groups.counts[code])))) : null));
+    }, h("span", { class: "swatch", style: { "--c": groups.shades[code] } }), own(shownName(groups, code)), h("span", { class: "name" }, count(groups.counts[code])))) : null));
   }
 
   const shownPlace = (code) => groups.counts.slice(0, code).filter(Boolean).length;
 
   function mark() {
-    const some = hits.map(({ id }) => positions.get(id)).filter((i) => i !== undefined);
-    if (positions.has(selected)) some.push(positions.get(selected));
-    points.mark(some);
+    const best = Math.max(1e-9, hits[0]?.score ?? 0);
+    const some = hits.map(({ id, score }) => ({ i: positions.get(id), weight: Math.max(0, score / best) }));
+    points.mark([...some, { i: positions.get(selected), weight: 1 }].filter(({ i }) => i !== undefined));
   }
 
   async function seek(question) {
@@ -230,9 +236,9 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
       const { results } = await api("POST", collectionPath(collection, "search"), { body: { query: question, k: FOUND }, signal });
       if (asked !== question) return;
       hits = results;
-      fill(list, results.map(({ id, text }) => h("li", null, h("button", {
+      fill(list, results.map(({ id, text, score }) => h("li", null, h("button", {
         type: "button", title: id, click: () => { setParams({ doc: id }); if (positions.has(id)) points.centre(positions.get(id)); },
-      }, own(Array.from(text).slice(0, 120).join("")), positions.has(id) ? null : h("span", { class: "help" }, " no place")))));
+      }, own(Array.from(text).slice(0, 120).join("")), h("span", { class: "figure" }, figure(score)), positions.has(id) ? null : h("span", { class: "help" }, " ", t("map.no_place"))))));
       announce(count(results.length, "document"));
       mark();
     } catch (error) {
@@ -256,9 +262,9 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
       const { text, metadata } = await read(id);
       if (selected !== id) return;
       fill(card, h("h2", null, own(id)), h("p", { class: "text", dir: "auto" }, Array.from(text).slice(0, 1000).join("")),
-        h("ul", { class: "labels", "aria-label": "Metadata" }, Object.entries(metadata).map(([name, value]) => h("li", null,
-          own(name, { class: "name" }), " ", own(typeof value === "string" ? value : JSON.stringify(value))))),
-        h("p", null, h("a", { href: format({ collection, view: "search", params: { q: Array.from(text).slice(0, 300).join(""), mode: "dense" } }) }, "Search for similar texts")));
+        h("ul", { class: "labels", "aria-label": t("document.metadata") }, Object.entries(metadata).map(([name, value]) => h("li", null,
+          own(name, { class: "name" }), " ", own(shownValue(value))))),
+        h("p", null, h("a", { href: format({ collection, view: "search", params: { q: Array.from(text).slice(0, 300).join(""), mode: "dense" } }) }, t("document.similar"))));
       announce(text.slice(0, 200));
     } catch (error) {
       if (selected !== id) return;
@@ -286,6 +292,22 @@ function plot(collection, map, { tell, signal, setParams, load }, again) {
       seen = at;
     },
   };
+}
+
+/** Return the name of a group; those of other documents and of none are the page's own words. */
+function shownName({ names, ordered }, code) {
+  const name = names[code];
+  const own = (name === "none" && code === names.length - 1) || (name === "other" && !ordered && code >= names.length - 2);
+  return own ? t(name === "none" ? "map.none_of_these" : "map.other") : name;
+}
+
+/** Return the groups that have a name on the map, the large ones first; ranges of numbers have none. */
+function namedGroups(found) {
+  const { names, counts, ordered, topics } = found;
+  if (ordered) return [];
+  return names.map((name, code) => ({ code, name: topics ? topics[code]?.slice(0, NAMED).join(" ") : name, count: counts[code] }))
+    .filter(({ code, name, count }) => count && name && shownName(found, code) === names[code])
+    .sort((one, other) => other.count - one.count);
 }
 
 function shadesOf({ names, ordered }) {

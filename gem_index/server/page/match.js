@@ -1,17 +1,12 @@
 // Why two texts match: both side by side, what their word pairs add, and the weights of their words.
 
 import { api, collectionPath, explained } from "./api.js";
-import { announce, figure, fill, h, largest, own } from "./dom.js";
+import { announce, fill, h, largest, own } from "./dom.js";
 import { markClass, segments, weight } from "./texts.js";
+import { figure, t } from "./words.js";
 
 const LISTED = 12; // pairs
-const MEANINGS = {
-  share: "How much of the text's vector the word is",
-  novelty: "The share of the word's meaning that its neighbors do not already carry",
-  significance: "How large this new part of its meaning is",
-  uniqueness: "How different the word is from what all texts of the collection have in common",
-  weight: "The sum of those that the model uses: what the word counts in the vector",
-};
+const MEASURES = ["share", "novelty", "significance", "uniqueness", "weight"];
 
 /** Return the view of a match: `why` is what the server says of it, `titles` name the two texts. */
 export function matchView(why, collection, titles) {
@@ -47,7 +42,7 @@ export function matchView(why, collection, titles) {
     const whole = side === 0 ? why.first : why.second;
     return h("p", {
       class: "text words", dir: "auto", role: "group",
-      "aria-label": `${titles[side]}: words; arrow keys go from word to word`,
+      "aria-label": t("match.words", { title: titles[side] }),
     }, segments(whole, sides[side]).map((part) => {
       if (part.word < 0) return part.text;
       const place = part.word;
@@ -86,12 +81,12 @@ function step(event, elements, place) {
 function pairList(why, strongest) {
   const listed = why.pairs.filter((pair) => Math.abs(pair.share) >= 5e-4).slice(0, LISTED);
   return h("div", { class: "side" },
-    h("h2", null, `Strongest pairs of a cosine of ${figure(why.cosine)}`),
+    h("h2", null, t("match.pairs", { cosine: figure(why.cosine) })),
     listed.length ? h("ol", { class: "pairs" }, listed.map((pair) => h("li", null,
       h("span", { class: "pair" }, own(why.first_words[pair.first].token), h("span", { class: "with" }, " \u2013 "),
         own(why.second_words[pair.second].token)),
       h("span", { class: `bar ${pair.share < 0 ? "against" : "for"}`, style: { "--w": weight(pair.share, strongest) } }),
-      h("span", { class: "figure" }, figure(pair.share))))) : h("p", { class: "help" }, "No pair of words adds anything."));
+      h("span", { class: "figure" }, figure(pair.share))))) : h("p", { class: "help" }, t("match.no_pairs")));
 }
 
 /** Return the place where the weights of the words of texts appear. */
@@ -105,18 +100,18 @@ function weights(texts, collection, titles) {
     return place;
   });
   return h("details", { class: "weights", open: true },
-    h("summary", null, "Shares of the words in the vector, and their weights"), places,
-    h("dl", { class: "meanings" }, Object.entries(MEANINGS).map(([name, meaning]) => [h("dt", null, name), h("dd", null, `${meaning}.`)])));
+    h("summary", null, t("match.weights")), places,
+    h("dl", { class: "meanings" }, MEASURES.map((name) => [h("dt", null, t(`measures.${name}`)), h("dd", null, t(`meanings.${name}`))])));
 }
 
 function weightTable(explanation, title) {
   const most = largest(explanation.words.map((word) => word.share));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Weights: ${title}` }, h("table", null,
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t("match.weights_of", { title }) }, h("table", null,
     h("caption", null, title),
-    h("thead", null, h("tr", null, h("th", { scope: "col" }, "word"),
-      Object.entries(MEANINGS).map(([name, meaning]) => h("th", { scope: "col", title: meaning }, name)))),
+    h("thead", null, h("tr", null, h("th", { scope: "col" }, t("match.word")),
+      MEASURES.map((name) => h("th", { scope: "col", title: t(`meanings.${name}`) }, t(`measures.${name}`))))),
     h("tbody", null, explanation.words.map((word) => h("tr", null,
-      h("th", { scope: "row" }, own(word.token), word.known ? null : h("span", { class: "help" }, " unknown")),
+      h("th", { scope: "row" }, own(word.token), word.known ? null : h("span", { class: "help" }, " ", t("match.unknown"))),
       h("td", { class: "sum", style: { "--w": weight(word.share, most) } }, figure(word.share)),
       [word.alpha_n, word.alpha_s, word.alpha_u, word.alpha].map((value) => h("td", null, figure(value))))))));
 }

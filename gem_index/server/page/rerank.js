@@ -2,9 +2,10 @@
 
 import { api, collectionPath, explained } from "./api.js";
 import { codePanel, command, request, json, python, pythonOf, shell } from "./code.js";
-import { announce, count, field, figure, fill, h, own, problemPlace } from "./dom.js";
+import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { showMatch } from "./match.js";
 import { place } from "./router.js";
+import { count, figure, t } from "./words.js";
 
 const linesOf = (text) => (text ?? "").split("\n").map((line) => line.trim()).filter(Boolean);
 
@@ -12,18 +13,18 @@ const linesOf = (text) => (text ?? "").split("\n").map((line) => line.trim()).fi
 export function rerankView(root, { collection, status, signal, setParams }) {
   let shown = null;
   let running = null;
-  const query = h("input", { type: "text", autocomplete: "off", id: "question" });
-  const candidates = h("textarea", { rows: 6, id: "candidates" });
+  const query = h("input", { type: "text", autocomplete: "off", id: "question", dir: "auto" });
+  const candidates = h("textarea", { rows: 6, id: "candidates", dir: "auto" });
   const [problem, tell] = problemPlace();
-  const list = h("ol", { class: "hits", "aria-label": "Candidates, best first" });
+  const list = h("ol", { class: "hits", "aria-label": t("rerank.list") });
   const code = codePanel(() => snippets(collection, place.params), status);
   fill(root,
     h("form", { submit: (event) => {
       event.preventDefault();
       setParams({ q: query.value, c: linesOf(candidates.value).join("\n"), open: "" });
     } },
-    field("Question", query), field("Candidates, one per line", candidates),
-    h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, "Re-rank"))),
+    field(t("rerank.question"), query), field(t("rerank.candidates"), candidates),
+    h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" }, t("rerank.submit")))),
     problem, list, code.panel);
   signal.addEventListener("abort", () => running?.abort());
 
@@ -50,7 +51,7 @@ export function rerankView(root, { collection, status, signal, setParams }) {
       h("div", { class: "line" },
         h("button", { type: "button", class: "opener", "aria-expanded": "false",
           click: () => setParams({ open: place.params.open === name ? "" : name }) },
-        h("span", { class: "rank" }, i + 1), own(`line ${name}`, { class: "id" })),
+        h("span", { class: "rank" }, i + 1), own(t("rerank.line", { name }), { class: "id" })),
         h("span", { class: "score" }, figure(hit.score))),
       h("p", { class: "text", dir: "auto" }, hit.text),
       h("div", { class: "opened" }));
@@ -64,7 +65,7 @@ export function rerankView(root, { collection, status, signal, setParams }) {
       each.querySelector(".opener").setAttribute("aria-expanded", String(here));
       const content = fill(each.querySelector(".opened"));
       if (here) {
-        showMatch(content, collection, place.params.q, each.querySelector(".text").textContent, ["Question", `Line ${each.dataset.name}`], signal)
+        showMatch(content, collection, place.params.q, each.querySelector(".text").textContent, [t("rerank.question"), t("rerank.line", { name: each.dataset.name })], signal)
           .catch((error) => tell(explained(error)));
       }
     }

@@ -7,14 +7,15 @@ const MOST_ZOOM = 400;
 
 /**
  * Return a scatter plot. `points` are x and y of each, from 0 to 1; `colours` a number 0xAABBGGRR for each, 0 for none drawn.
- * `moved` is called with the view when it has changed, `pointed` with the point under the pointer or -1, `chosen` with one.
+ * `moved` is called with the view when it has changed, `drawn` with the factors that bring a place to a CSS pixel, `pointed` with the
+ * point under the pointer or -1, `chosen` with one.
  */
-export function scatter({ label, moved, pointed, chosen }) {
+export function scatter({ label, moved, drawn, pointed, chosen }) {
   const canvas = h("canvas", { class: "points", tabindex: 0, role: "application", "aria-label": label });
   const context = canvas.getContext("2d");
   let points = new Float32Array(0);
   let colours = new Uint32Array(0);
-  let rings = []; // points with a ring
+  let rings = []; // points with a ring, each with its weight
   let view = { x: 0.5, y: 0.5, zoom: 1 };
   let pixels = null;
   let asked = 0;
@@ -47,6 +48,7 @@ export function scatter({ label, moved, pointed, chosen }) {
     const { scale, left, top } = frame();
     const ratio = Math.min(devicePixelRatio || 1, 2);
     const radius = Math.max(1, Math.round(ratio * Math.min(5, (colours.length > 20000 ? 0.8 : 1.6) * view.zoom ** 0.35)));
+    const widths = Array.from({ length: 2 * radius + 1 }, (_, row) => Math.floor(Math.sqrt((radius + 0.25) ** 2 - (row - radius) ** 2))); // of a disc
     target.fill(0);
     for (let i = 0; i < colours.length; i += 1) {
       const colour = colours[i];
@@ -55,19 +57,22 @@ export function scatter({ label, moved, pointed, chosen }) {
       const y = Math.round(points[2 * i + 1] * scale + top);
       if (x < radius || y < radius || x >= width - radius || y >= height - radius) continue;
       for (let row = -radius; row <= radius; row += 1) {
-        const wide = row === radius || row === -radius ? Math.max(0, radius - 1) : radius; // the corners are cut
+        const wide = widths[row + radius];
         const begin = (y + row) * width + x;
         target.fill(colour, begin - wide, begin + wide + 1);
       }
     }
     context.putImageData(pixels, 0, 0);
     context.strokeStyle = getComputedStyle(canvas).color;
-    context.lineWidth = 2 * ratio;
-    for (const i of rings) {
+    for (const { i, weight } of rings) { // a better one is larger, thicker and darker
+      context.globalAlpha = 0.3 + 0.7 * weight;
+      context.lineWidth = (1 + 2 * weight) * ratio;
       context.beginPath();
-      context.arc(points[2 * i] * scale + left, points[2 * i + 1] * scale + top, radius + 4 * ratio, 0, 2 * Math.PI);
+      context.arc(points[2 * i] * scale + left, points[2 * i + 1] * scale + top, radius + (2 + 5 * weight) * ratio, 0, 2 * Math.PI);
       context.stroke();
     }
+    context.globalAlpha = 1;
+    drawn({ scale: scale / ratio, left: left / ratio, top: top / ratio });
     performance.measure("gem-index: map drawn", { start: begun, end: performance.now() });
   }
 
@@ -173,7 +178,7 @@ export function scatter({ label, moved, pointed, chosen }) {
     canvas,
     /** Show other points. */
     set: (places, shades) => { points = places; colours = shades; draw(); },
-    /** Draw rings around some points. */
+    /** Draw rings around some points, `{i, weight}`: the weight is from 0 to 1. */
     mark: (some) => { rings = some; draw(); },
     /** Go to a view without telling it. */
     show: (next) => show(next, true),

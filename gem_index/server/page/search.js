@@ -2,20 +2,22 @@
 
 import { api, ApiError, collectionPath, explained } from "./api.js";
 import { problemOf, shownValue } from "./conditions.js";
-import { announce, count, figure, fill, h, largest, own, problemPlace } from "./dom.js";
+import { announce, fill, h, largest, own, problemPlace } from "./dom.js";
 import { codePanel, command, request, exactly, keywords, python, pythonOf } from "./code.js";
 import { facets, fieldsOf } from "./facets.js";
 import { filterBuilder } from "./filters.js";
 import { matchView } from "./match.js";
 import { format, place } from "./router.js";
-import { excerpt, shaded } from "./texts.js";
+import { excerpt, shaded, titled } from "./texts.js";
+import { count, figure, t, tNodes } from "./words.js";
 
 const QUIET = 120; // ms without a key pressed
 const MOST = 100; // hits of a request
 const MOST_SHOWN = 1000; // hits of a list
+const FIRST = 20; // hits that are shown at once, the others after them
 const PAIRS = 300; // of words, of a hit: long texts have thousands
 const EXPLAINED = 1000; // characters of a question whose words are shaded in the hits: the server's bound
-const MODES = [["hybrid", "both"], ["dense", "meaning"], ["lexical", "words"]];
+const MODES = ["hybrid", "dense", "lexical"];
 
 /** Make the view; returns what brings it to the present place. */
 export function searchView(root, { collection, status, signal, setParams }) {
@@ -25,20 +27,20 @@ export function searchView(root, { collection, status, signal, setParams }) {
   let hits = [];
 
   const query = h("input", {
-    type: "search", id: "query", autocomplete: "off", spellcheck: "false", placeholder: "Ask a question",
-    "aria-label": `Search ${collection}`, "aria-keyshortcuts": "/", input: soon, keydown: keys,
+    type: "search", id: "query", dir: "auto", autocomplete: "off", spellcheck: "false", placeholder: t("search.placeholder"),
+    "aria-label": t("search.label", { collection }), "aria-keyshortcuts": "/", input: soon, keydown: keys,
   });
-  const modes = h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, "Search by"),
-    MODES.filter(([mode]) => !(status.table && mode === "lexical")).map(([mode, label]) => h("label", { title: mode },
+  const modes = h("fieldset", { class: "choices" }, h("legend", { class: "hidden" }, t("search.by")),
+    MODES.filter((mode) => !(status.table && mode === "lexical")).map((mode) => h("label", null,
       h("input", { type: "radio", name: "mode", value: mode, change: () => change({ mode: mode === "hybrid" ? "" : mode }) }),
-      h("span", null, label))));
+      h("span", null, t(`search.${mode}`)))));
   const k = h("input", { type: "number", min: 1, max: MOST, step: 1, inputmode: "numeric", change: () => change({}) });
-  const option = (name, label, title) => {
+  const option = (name) => {
     const box = h("input", { type: "checkbox", change: () => change({ [name]: box.checked ? 1 : "" }) });
-    return [box, h("label", { class: "check", title }, box, label)];
+    return [box, h("label", { class: "check" }, box, t(`search.${name}`))];
   };
-  const [pieces, piecesLabel] = option("pieces", "pieces of long texts", "Each piece of a long text is a hit of its own");
-  const [collapse, collapseLabel] = option("collapse", "hide near-duplicates", "Of documents that say nearly the same, show only the best");
+  const [pieces, piecesLabel] = option("pieces");
+  const [collapse, collapseLabel] = option("collapse");
   let where = ""; // the filter as JSON
   const filter = filterBuilder({ changed: (text, { typed } = {}) => {
     where = text;
@@ -50,15 +52,15 @@ export function searchView(root, { collection, status, signal, setParams }) {
     now(true);
   } });
   const [problem, tell] = problemPlace();
-  const list = h("ol", { class: "hits", "aria-label": "Hits" });
+  const list = h("ol", { class: "hits", "aria-label": t("search.list") });
   const note = h("p", { class: "note" });
   const offer = h("div", { class: "actions" }); // what else to try when nothing is found
-  const more = h("button", { type: "button", hidden: true, click: next }, "More hits");
+  const more = h("button", { type: "button", hidden: true, click: next }, t("search.more"));
   const code = codePanel(() => snippets(collection), status);
   fill(root,
     h("form", { role: "search", submit: (event) => { event.preventDefault(); now(true); } },
-      h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, "Search")),
-      h("div", { class: "row options" }, modes, h("label", { class: "small" }, "hits ", k),
+      h("div", { class: "row ask" }, query, h("button", { type: "submit", class: "primary" }, t("search.submit"))),
+      h("div", { class: "row options" }, modes, h("label", { class: "small" }, t("search.hits"), " ", k),
         status.table ? null : collapseLabel, piecesLabel)),
     filter.element, filter.chips, code.panel, // above the hits: below them, more hits would come before it is reached
     h("div", { class: "narrowed" }, side?.element, h("div", null, problem, note, offer, list, h("div", { class: "actions" }, more))));
@@ -69,6 +71,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
     }).catch((error) => tell(explained(error)));
   } else filter.offer([]);
   list.addEventListener("keydown", keys);
+  list.addEventListener("pointerover", ({ target }) => titled(target));
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
     running?.abort();
@@ -148,27 +151,41 @@ export function searchView(root, { collection, status, signal, setParams }) {
 
   function show({ results, corrected }, milliseconds, asked) {
     const begun = performance.now();
+    painted(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() })); // before those that come later
     clear("");
-    const said = `${correction(corrected)}${weakness(results)}`;
+    const said = [...corrections(corrected), results.length && results.every((hit) => hit.weak) ? t("search.all_weak") : null].filter(Boolean);
     if (results.length) {
       append(results, asked);
-      note.textContent = `${[`${Math.max(1, Math.round(milliseconds))} ms`, status.table ? "" : `${count(status.documents, "document")}${asked.where ? " before the filter" : ""}`, strength(hits)].filter(Boolean).join(" \u00b7 ")}.${said}`;
-      announce(`${count(hits.length, "hit")}, best first.${said}`);
+      const facts = [t("search.time", { count: Math.max(1, Math.round(milliseconds)) }),
+        status.table ? "" : asked.where ? t("search.before_filter", { count: status.documents }) : count(status.documents, "document"), strength(hits)];
+      note.textContent = [`${facts.filter(Boolean).join(" \u00b7 ")}.`, ...said].join(" ");
+      announce([t("search.announced", { count: hits.length }), ...said].join(" "));
     } else {
       nothing(asked);
     }
-    openPlace();
     code.refresh();
-    requestAnimationFrame(() => setTimeout(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() }))); // painted
   }
 
   function append(results, asked) {
     const before = hits.length;
-    hits = [...hits, ...results];
+    const all = hits = [...hits, ...results];
     const most = largest(results.map((hit) => largest((hit.why?.second_words ?? []).map((word) => word.share))));
     list.style.setProperty("--digits", String(hits.length).length);
-    list.append(...results.map((hit, i) => hitItem(hit, before + i, most)));
-    more.hidden = results.length < (limited(asked.k) || 10) || hits.length >= MOST_SHOWN;
+    const add = (begin, end) => list.append(...results.slice(begin, end).map((hit, i) => hitItem(hit, before + begin + i, most)));
+    const finish = () => {
+      more.hidden = results.length < (limited(asked.k) || 10) || hits.length >= MOST_SHOWN;
+      openPlace();
+    };
+    add(0, FIRST);
+    if (results.length <= FIRST) finish();
+    else {
+      more.hidden = true;
+      painted(() => {
+        if (hits !== all) return; // others were asked for
+        add(FIRST, Infinity);
+        finish();
+      });
+    }
   }
 
   /** Add the next hits to the list. */
@@ -180,7 +197,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
       const { results } = await api("POST", collectionPath(collection, "search"), { body: bodyOf(asked, hits.length), signal: mine.signal });
       if (running !== mine) return;
       append(results, asked);
-      announce(`${count(hits.length, "hit")}, best first.`);
+      announce(t("search.announced", { count: hits.length }));
     } catch (error) {
       if (error.name !== "AbortError" && running === mine) tell(explained(error));
     } finally {
@@ -189,8 +206,8 @@ export function searchView(root, { collection, status, signal, setParams }) {
   }
 
   function empty() {
-    note.textContent = "This collection has no documents yet.";
-    fill(offer, h("a", { class: "button", href: format({ collection, view: "upload", params: {} }) }, "Add documents"));
+    note.textContent = t("documents.empty");
+    fill(offer, h("a", { class: "button", href: format({ collection, view: "upload", params: {} }) }, t("documents.add")));
     announce(note.textContent);
   }
 
@@ -202,9 +219,8 @@ export function searchView(root, { collection, status, signal, setParams }) {
       empty();
       return;
     }
-    note.textContent = asked.where ? `Nothing found among the documents that the filter accepts${words ? ": none of them has these words" : ""}.`
-      : words ? "Nothing found: no document has these words." : "Nothing found.";
-    fill(offer, asked.where ? button("Search without the filter", { where: "" }) : null, words ? button("Search by meaning", { mode: "dense" }) : null);
+    note.textContent = t(`search.nothing${asked.where ? "_filtered" : ""}${words ? "_words" : ""}`);
+    fill(offer, asked.where ? button(t("search.without_filter"), { where: "" }) : null, words ? button(t("search.by_meaning"), { mode: "dense" }) : null);
     announce(note.textContent);
   }
 
@@ -218,7 +234,7 @@ export function searchView(root, { collection, status, signal, setParams }) {
         h("button", { type: "button", class: "opener", "aria-expanded": "false", click: toggle },
           h("span", { class: "rank" }, i + 1), own(name, { class: "id" })),
         hit.piece?.heading ? own(hit.piece.heading, { class: "heading" }) : null,
-        hit.weak ? h("span", { class: "note", title: "Below the score of the collection's calibration" }, "weak") : null,
+        hit.weak ? h("span", { class: "note", title: t("search.weak_help") }, t("search.weak")) : null,
         h("span", { class: "score", title: scores(hit) }, figure(hit.score))),
       h("p", {
         class: "text", dir: "auto", click: () => { if (getSelection().isCollapsed) toggle(); },
@@ -239,16 +255,16 @@ export function searchView(root, { collection, status, signal, setParams }) {
       fill(item.querySelector(".opened"), here ? detail(hits[i]) : null);
       if (here) item.scrollIntoView({ block: "nearest" });
     });
-    if (!found && hits.length) tell(`${wanted} is not among these hits.`);
+    if (!found && hits.length && list.children.length === hits.length) tell(t("search.not_here", { name: wanted }));
   }
 
   function detail(hit) {
     return [
       h("p", { class: "note" }, scores(hit)),
-      hit.why ? matchView(hit.why, collection, ["Question", hit.piece ? `Piece ${hit.piece.number} of ${hit.id}` : hit.id])
-        : h("p", { class: "help" }, `Words are compared for questions of up to ${count(EXPLAINED)} characters.`),
-      hit.piece ? h("details", null, h("summary", null, "The whole document"), h("p", { class: "text", dir: "auto" }, hit.text)) : null,
-      status.table ? null : h("p", null, h("a", { href: format({ collection, view: "documents", params: { doc: hit.id } }) }, "Open the document")),
+      hit.why ? matchView(hit.why, collection, [t("rerank.question"), hit.piece ? t("search.piece", { number: hit.piece.number, id: hit.id }) : hit.id])
+        : h("p", { class: "help" }, t("search.unexplained", { count: EXPLAINED })),
+      hit.piece ? h("details", null, h("summary", null, t("search.whole")), h("p", { class: "text", dir: "auto" }, hit.text)) : null,
+      status.table ? null : h("p", null, h("a", { href: format({ collection, view: "documents", params: { doc: hit.id } }) }, t("search.open"))),
     ];
   }
 
@@ -276,13 +292,18 @@ export function searchView(root, { collection, status, signal, setParams }) {
     } else if (!(asked.q ?? "").trim()) {
       running?.abort();
       running = null;
-      clear("Type a question: results appear while you type. Shaded words are those by which a result was found.");
+      clear(t("search.type"));
       if (status.documents === 0) empty();
       code.refresh();
     } else {
       ask(asked);
     }
   };
+}
+
+/** Call a function when what is on the page now can be seen. */
+function painted(run) {
+  requestAnimationFrame(() => setTimeout(run));
 }
 
 function put(control, value) {
@@ -315,36 +336,31 @@ function bodyOf(asked, offset = 0) {
 }
 
 /** Say which words no document holds, and what was searched for instead. */
-function correction(corrected) {
-  return Object.entries(corrected).map(([typed, used]) => ` Searched for ${used}: no document holds ${typed}.`).join("");
-}
-
-/** Say if no hit is as good as those that the collection's calibration takes for answers. */
-function weakness(hits) {
-  return hits.length && hits.every((hit) => hit.weak) ? " All are weak: perhaps no document answers this." : "";
+function corrections(corrected) {
+  return Object.entries(corrected).map(([typed, used]) => t("search.corrected", { typed, used }));
 }
 
 /** Say how many hits are at least as good as the threshold of the collection's calibration. */
 function strength(hits) {
   if (!hits.length || typeof hits[0].weak !== "boolean") return "";
   const strong = hits.findIndex((hit) => hit.weak);
-  return strong < 0 ? `${count(hits.length)} or more above the threshold` : `${count(strong)} above the threshold`;
+  return strong < 0 ? t("search.all_strong", { count: hits.length }) : t("search.strong", { count: strong });
 }
 
 function scores(hit) {
-  const parts = [`score ${figure(hit.score)}`];
-  if (hit.cosine !== null) parts.push(`cosine ${figure(hit.cosine)}`);
-  if (hit.bm25 !== null) parts.push(`BM25 ${figure(hit.bm25, 2)}`);
+  const parts = [t("search.score", { score: figure(hit.score) })];
+  if (hit.cosine !== null) parts.push(t("search.cosine", { score: figure(hit.cosine) }));
+  if (hit.bm25 !== null) parts.push(t("search.bm25", { score: figure(hit.bm25, 2) }));
   return parts.join(" \u00b7 ");
 }
 
 function labels(hit) {
   const fields = Object.entries(hit.metadata);
   if (!fields.length && !hit.similar?.length) return null;
-  return h("ul", { class: "labels", "aria-label": "Metadata" },
+  return h("ul", { class: "labels", "aria-label": t("document.metadata") },
     fields.map(([name, value]) => h("li", null, own(name, { class: "name" }), " ",
       own(shownValue(value)))),
-    hit.similar?.length ? h("li", null, h("span", { class: "name" }, "also "), own(hit.similar.join(", "))) : null);
+    hit.similar?.length ? h("li", null, tNodes("search.similar", { ids: own(hit.similar.join(", ")) })) : null);
 }
 
 function snippets(collection) {

@@ -1,9 +1,11 @@
 // Texts with words marked. The server counts characters (code points), a browser UTF-16 units.
 
 import { h } from "./dom.js";
+import { figure, t } from "./words.js";
 
 const LONGEST = 420; // characters of a hit that is closed
 const BEFORE = 140;
+const shares = new WeakMap(); // of the marked words
 
 /** Return the parts of a text: `{text, word}`, where word is the place of a word in `words`, or -1 between words. */
 export function segments(text, words, begin = 0, end = Infinity) {
@@ -39,12 +41,17 @@ export function shaded(text, words, most, [begin, end] = [0, Infinity]) {
     ...segments(text, words, begin, end).map((part) => {
       const word = words[part.word];
       if (!word || Math.abs(word.share) < most / 50) return part.text;
-      return h("mark", {
-        class: markClass(word), style: { "--w": weight(word.share, most) }, title: `adds ${word.share.toFixed(3)}`,
-      }, part.text);
+      const mark = h("mark", { class: markClass(word), style: { "--w": weight(word.share, most) } }, part.text);
+      shares.set(mark, word.share);
+      return mark;
     }),
     end < length ? " \u2026" : null,
   ];
+}
+
+/** Give a marked word a title when it is pointed at: a list has thousands of them. */
+export function titled(element) {
+  if (shares.has(element)) element.title ||= t("match.adds", { share: figure(shares.get(element)) });
 }
 
 /** Return how strongly a share is shaded, 0 to 1. */

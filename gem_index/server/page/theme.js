@@ -1,40 +1,27 @@
 // Light, dark, or as the system says.
 
 import { h } from "./dom.js";
+import { recall, remember } from "./remember.js";
+import { t } from "./words.js";
 
-const NAME = "gem-index theme";
+const NAME = "theme";
 
 /** Return the switch. */
 export function themeSwitch() {
-  let theme = read();
-  const apply = () => {
-    if (theme === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme;
-  };
-  apply();
-  return h("fieldset", { class: "choices theme" }, h("legend", { class: "hidden" }, "Colours"),
+  const theme = recall(NAME, ["light", "dark"]) ?? "auto";
+  apply(theme);
+  return h("fieldset", { class: "choices theme" }, h("legend", { class: "hidden" }, t("theme.legend")),
     ["auto", "light", "dark"].map((each) => {
-      const input = h("input", { type: "radio", name: "theme", value: each, change: () => {
-        theme = each;
-        apply();
-        write(each);
+      const input = h("input", { type: "radio", name: NAME, value: each, change: () => {
+        apply(each);
+        remember(NAME, each);
       } });
       input.checked = each === theme;
-      return h("label", null, input, h("span", null, each));
+      return h("label", null, input, h("span", null, t(`theme.${each}`)));
     }));
 }
 
-function read() {
-  try {
-    const found = localStorage.getItem(NAME);
-    return ["light", "dark"].includes(found) ? found : "auto";
-  } catch {
-    return "auto"; // storage is switched off
-  }
-}
-
-function write(theme) {
-  try {
-    localStorage.setItem(NAME, theme);
-  } catch { /* then it holds for this visit */ }
+function apply(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
 }

@@ -3,16 +3,16 @@
 import { api, collectionPath, explained, upload } from "./api.js";
 import { codePanel, command, curl, request, python, shell } from "./code.js";
 import { columnsOf } from "./columns.js";
-import { announce, count, field, fill, h, own, problemPlace } from "./dom.js";
+import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { format, place } from "./router.js";
+import { count, t, tNodes } from "./words.js";
 
 const ENDINGS = ".jsonl,.ndjson,.json,.csv,.tsv,.txt,.md,.markdown,.html,.htm,.pdf,.docx,.pptx,.epub,.eml,.rst,.ipynb";
 const PEEK = 1 << 18; // bytes of a file that its columns are looked for in
 const MOST_INSPECTED = 1 << 25; // bytes of a file whose fields the server is asked for before it is added
 const RECORDS = /\.(jsonl|ndjson|json|csv|tsv)$/i;
 const JOB = "add";
-const STAGES = { read: "Reading", store: "Storing", encode: "Encoding", fit: "Fitting", index: "Indexing" };
 
 let last = null; // what was added: the view is made again when its collection is new
 
@@ -31,19 +31,19 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
   const drop = h("div", {
     class: "drop", dragover: (event) => { event.preventDefault(); drop.classList.add("over"); },
     dragleave: () => drop.classList.remove("over"), drop: dropped,
-  }, field("File", input, "JSON lines, JSON, CSV, TSV, lines of text, Markdown, HTML, PDF, Word; or drop one here"));
+  }, field(t("upload.file"), input, t("upload.kinds")));
   const [problem, tell] = problemPlace();
   const work = h("div", null);
-  const start = h("button", { type: "submit", class: "primary" }, "Add");
+  const start = h("button", { type: "submit", class: "primary" }, t("views.upload"));
   const code = codePanel(() => snippets(placed(), statusOf(placed().name)));
   fill(root,
     h("form", { submit: (event) => { event.preventDefault(); send(); } },
       drop, found, table, columns,
-      field("Into the collection", into, "If it does not exist, it is created and fitted on these documents."),
-      h("details", { class: "filters", id: "fields" }, h("summary", null, "Fields"),
-        field("Field of the id", id, "By default id; without one, a hash of the content."),
-        field("Fields of the text, separated by commas", text, "By default text. Other fields become metadata."),
-        field("Encoding", encoding, "By default UTF-8; such as utf-16, cp1252, or auto to detect it.")),
+      field(t("upload.into"), into, t("upload.into_help")),
+      h("details", { class: "filters", id: "fields" }, h("summary", null, t("upload.fields")),
+        field(t("upload.id"), id, t("upload.id_help")),
+        field(t("upload.text"), text, t("upload.text_help")),
+        field(t("upload.encoding"), encoding, t("upload.encoding_help"))),
       h("div", { class: "actions" }, start)),
     problem, work, code.panel);
 
@@ -69,7 +69,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     if (files.length === 1) {
       input.files = files;
       choose(files[0]);
-    } else if (files.length) tell(`Found ${files.length} files; one is added at a time.`);
+    } else if (files.length) tell(t("upload.several", { count: files.length }));
   }
 
   async function choose(chosen) {
@@ -85,7 +85,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     const names = columnsOf(file.name, await file.slice(0, PEEK).text().catch(() => ""));
     if (file !== chosen || !names.length) return;
     fill(columns, names.map((name) => h("option", { value: name })));
-    fill(found, "Its fields: ", names.slice(0, 30).map((name, i) => [i ? ", " : "", own(name)]), names.length > 30 ? " \u2026" : "");
+    fill(found, t("upload.its_fields"), " ", names.slice(0, 30).map((name, i) => [i ? ", " : "", own(name)]), names.length > 30 ? " \u2026" : "");
     if (!names.includes("text") && inspected === null) root.querySelector("#fields").open = true;
   }
 
@@ -122,21 +122,21 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
       text.value = (isText(name) ? before.filter((each) => bare(each) !== name) : [...before, name]).join(", ");
       changed();
     };
-    fill(table, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Fields of the file" }, h("table", { class: "fields" },
-      h("caption", null, `${count(inspected.records, "record")}${inspected.complete ? "" : " were read"}. Other fields become metadata.`),
-      h("thead", null, h("tr", null, ["field", "text", "id", "type", "examples"].map((name) => h("th", { scope: "col" }, name)))),
+    fill(table, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t("upload.fields_of_file") }, h("table", { class: "fields" },
+      h("caption", null, t(inspected.complete ? "upload.records" : "upload.records_read", { count: inspected.records })),
+      h("thead", null, h("tr", null, ["field", "text", "id", "type", "examples"].map((name) => h("th", { scope: "col" }, t(`columns.${name}`))))),
       h("tbody", null, inspected.fields.map(({ name, type, samples }) => h("tr", null,
         h("th", { scope: "row" }, own(name)),
-        h("td", null, choice({ type: "checkbox", "aria-label": `${name} is text`, change: () => chooseText(name) }, name, isText(name))),
-        h("td", null, choice({ type: "radio", name: "id-field", "aria-label": `${name} is the id`, change: () => { id.value = name; changed(); } }, name, (id.value || "id") === name)),
-        h("td", null, type),
+        h("td", null, choice({ type: "checkbox", "aria-label": t("upload.is_text", { name }), change: () => chooseText(name) }, name, isText(name))),
+        h("td", null, choice({ type: "radio", name: "id-field", "aria-label": t("upload.is_id", { name }), change: () => { id.value = name; changed(); } }, name, (id.value || "id") === name)),
+        h("td", null, type.split(", ").map((kind) => t(`kinds.${kind}`)).join(", ")),
         h("td", { class: "example" }, own(samples.slice(0, 2).join(" \u00b7 ")))))))));
     if (focused) table.querySelector(`[data-field="${CSS.escape(focused)}"]`)?.focus();
   }
 
   function showLast() {
     fill(work, last === null ? null : h("p", { class: "result" }, last.said, " ",
-      h("a", { href: format({ collection: last.name, view: "search", params: {} }) }, "Search ", own(last.name))));
+      h("a", { href: format({ collection: last.name, view: "search", params: {} }) }, tNodes("upload.search", { name: own(last.name) }))));
   }
 
   async function send() {
@@ -148,7 +148,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     const { name } = asked;
     tell("");
     if (file === null || !name) {
-      tell(file === null ? "Choose a file first." : "Name a collection first.");
+      tell(t(file === null ? "upload.no_file" : "upload.no_name"));
       (file === null ? input : into).focus();
       return;
     }
@@ -157,12 +157,12 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     } catch { // a browser sends the file that was chosen, or nothing
       input.value = "";
       await choose(null);
-      tell(`${asked.file} has changed since it was chosen; choose it again.`);
+      tell(t("upload.changed", { file: asked.file }));
       input.focus();
       return;
     }
     const sent = file;
-    follow(begin(JOB, "Progress", STAGES, (job) => add(asked, sent, job, refresh)));
+    follow(begin(JOB, t("upload.progress"), (job) => add(asked, sent, job, refresh)));
   }
 
   async function follow(job) {
@@ -175,7 +175,7 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
     } catch (error) {
       if (signal.aborted) return;
       fill(work);
-      if (error.name === "AbortError") announce("Stopped; nothing was stored.");
+      if (error.name === "AbortError") announce(t("upload.stopped"));
       tell(explained(error));
     }
     start.ariaDisabled = null;
@@ -199,17 +199,17 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
 async function add(asked, file, { say, heard, actions }, refresh) {
   const { name } = asked;
   const stopping = new AbortController();
-  const stop = h("button", { type: "button", click: () => stopping.abort() }, "Stop");
-  say("Sending\u2026", 0);
+  const stop = h("button", { type: "button", click: () => stopping.abort() }, t("upload.stop"));
+  say(t("upload.sending"), 0);
   actions.append(stop);
   try {
     const known = (await api("GET", "collections")).collections.some((each) => each.name === name);
     if (!known) await api("POST", "collections", { body: { name } });
     const report = await upload(pathOf(asked), file, (share) => {
-      say(share < 1 ? `Sending: ${Math.floor(100 * share)} %` : "Reading\u2026", share < 1 ? share : null);
+      say(share < 1 ? t("upload.sent", { percent: Math.floor(100 * share) }) : t("upload.reading"), share < 1 ? share : null);
       if (share === 1) stop.remove(); // what the server has, it stores
     }, heard, stopping.signal);
-    last = { name, said: `${count(report.added)} added, ${count(report.updated)} updated, ${count(report.unchanged)} unchanged.` };
+    last = { name, said: t("upload.done", { added: report.added, updated: report.updated, unchanged: report.unchanged }) };
   } finally {
     await refresh();
   }

@@ -7,7 +7,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from gem_index import Document
+from gem_index import Document, WeightedText
 from page_visit import FAQ, HOSTILE, Visit, faults, ids, until
 
 ROWS = [
@@ -246,6 +246,33 @@ class TestOneDocument:
         expect(page.get_by_role("button", name="Edit")).to_be_focused()
         page.get_by_role("link", name="All documents").click()
         expect(page.locator(".hit .id").first).to_have_text("d4")
+
+    def test_an_edit_keeps_the_weights_of_the_parts(self, visit, rows):
+        title, body = "Pass 😀 verlängern", "Wo?\r\n\r\nUnd wann?"
+        text = WeightedText.joined([(title, 2.5), (body, 1.0)])
+        rows.upsert([Document(id="weighted", text=text, metadata={"n": 1})])
+        page = visit.go("rows", "documents", doc="weighted")
+        page.get_by_role("button", name="Edit").click()
+        expect(page.get_by_label("Text with the weight 2.5")).to_have_value(title)
+        page.locator("#document-metadata").fill('{"n": 2}')
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("button", name="Edit")).to_be_focused()
+        [found] = rows.get(["weighted"])
+        assert (found.text, found.text.weights, found.metadata) == (text, text.weights, {"n": 2})
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_label("Text with the weight 2.5").fill("Visum 😀")
+        page.get_by_label("Text with the weight 1", exact=True).fill("Wann? 😀")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".whole")).to_have_text("Visum 😀\n\nWann? 😀")
+        [found] = rows.get(["weighted"])
+        expected = WeightedText.joined([("Visum 😀", 2.5), ("Wann? 😀", 1.0)])
+        assert (found.text, found.text.weights) == (expected, expected.weights)
+        page.get_by_role("button", name="Edit").click()
+        page.get_by_label("Text with the weight 1", exact=True).fill("")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator(".whole")).to_have_text("Visum 😀")
+        [found] = rows.get(["weighted"])
+        assert (found.text, found.text.weights) == ("Visum 😀", ((7, 2.5),))
 
     def test_a_document_is_deleted_after_a_question(self, visit, rows):
         page = visit.go("rows", "documents", doc="d4")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from gem_index import Home
 from gem_index.server.page.routes import page_files
-from page_visit import FAQ, Visit, faults
+from page_visit import FAQ, VIEWS, Visit, faults
 from server_process import ServerProcess
 
 
@@ -22,7 +22,7 @@ class TestFiles:
         ):
             assert httpx.get(server.url + path).status_code == 404
         assert {"index.html", "style.css", "app.js", "dom.js"} <= set(page_files())
-        assert all(name.endswith((".html", ".css", ".js")) for name in page_files())
+        assert all(name.endswith((".html", ".css", ".js", ".json")) for name in page_files())
 
     @pytest.mark.parametrize(
         ("path", "kind"),
@@ -141,17 +141,6 @@ class TestPhone:
         page = visit.go("faq")
         expect(page.get_by_role("button", name="Menu")).to_be_hidden()
         expect(page.get_by_role("link", name="Compare")).to_be_visible()
-
-
-VIEWS = [
-    ("search", {"q": "renew passport", "open": "1", "where": '{"lang": "en"}'}),
-    ("search", {"q": "?!"}),
-    ("rerank", {"q": "passport", "c": "a bank\nrenew a passport", "open": "2"}),
-    ("compare", {"a": "a passport", "b": "renew passports"}),
-    ("care", {}),
-    ("upload", {"id": "key"}),
-    ("map", {}),
-]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -121,6 +121,125 @@ class TestMap:
             expect(page.locator(".code code")).to_contain_text(part)
         visit.end()
 
+    def test_groups_have_their_names_on_the_map(self, browser, mapped):
+        home, server = mapped
+        visit = Visit(browser, server)
+        page = visit.go("drawn", "map", by="subject")
+        names = page.locator(".names bdi")
+        expect(names).to_have_text(["travel", "money", "<b>"])
+        places = dict(zip(("travel", "money", "<b>"), names.all(), strict=True))
+        made = home.collection("drawn").document_map()
+        of = {name: [i.startswith(name) for i in made.ids] for name in places}
+
+        def middle(element):
+            box = element.bounding_box()
+            return np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
+
+        plane = page.locator("canvas").bounding_box()
+        centre = np.array([plane["x"] + plane["width"] / 2, plane["y"] + plane["height"] / 2])
+        scale = 0.92 * min(plane["width"], plane["height"])
+        for name, element in places.items():
+            points = (made.places[of[name]] - 0.5) * scale + centre
+            assert np.abs(points - middle(element)).max(1).min() < 2  # at a point of the group
+        before = middle(places["money"])
+        page.get_by_role("button", name="Zoom in").click()
+        expect(page).to_have_url(re.compile("at="))
+        moved = centre + 1.6 * (before - centre)
+        assert np.abs(middle(places["money"]) - moved).max() < 2
+        page.get_by_role("button", name="money", exact=False).click()  # alone
+        expect(names).to_have_text(["money"])
+        page.get_by_label("Colour by").select_option("n")  # ranges of numbers
+        expect(names).to_have_count(0)
+        page.get_by_label("Colour by").select_option("topics of the texts")
+        words = [" ".join(each[:2]) for each in made.words]
+        expect(names).to_have_count(len(words))
+        assert sorted(names.all_text_contents()) == sorted(words)
+        visit.end()
+
+    def test_a_name_that_would_cover_another_is_hidden(self, browser, mapped):
+        visit = Visit(browser, mapped[1])
+        page = visit.go("drawn", "map")
+        expect(page.locator("canvas")).to_be_visible()
+        shown = page.evaluate("""async () => {
+            const { labels } = await import('/page/labels.js');
+            const made = labels();
+            document.querySelector('.plane').append(made.element);
+            made.set([{ x: 0.5, y: 0.5, name: 'large' }, { x: 0.52, y: 0.5, name: 'small' }]);
+            const seen = (scale) => {
+                made.place({ scale, left: 0, top: 0 });
+                return [...made.element.children].map((e) => getComputedStyle(e).visibility);
+            };
+            return [seen(100), seen(5000)];
+        }""")
+        assert shown == [["visible", "hidden"], ["visible", "visible"]]
+        visit.end()
+
+    def test_rings_are_graded_by_the_score(self, browser, mapped):
+        home, server = mapped
+        visit = Visit(browser, server)
+        visit.page.add_init_script("""window.rings = [];
+            const arc = CanvasRenderingContext2D.prototype.arc;
+            CanvasRenderingContext2D.prototype.arc = function (x, y, radius, ...others) {
+                window.rings.push([radius, this.globalAlpha, this.lineWidth]);
+                return arc.call(this, x, y, radius, ...others);
+            };""")
+        page = visit.go("drawn", "map", q="visa flight 7")
+        scores = [hit.score for hit in home.collection("drawn").search("visa flight 7", k=20)]
+        shown = page.locator(".found .figure").all_inner_texts
+        expect(page.locator(".found li")).to_have_count(20)
+        assert shown() == [f"{score:.3f}".replace("-", "\u2212") for score in scores]
+        until(page, "window.rings.length >= 20")
+        rings = np.array(page.evaluate("window.rings.slice(-20)"))
+        weights = np.maximum(0, np.array(scores) / scores[0])
+        assert np.ptp(weights) > 0.1
+        assert np.allclose(rings[:, 0] - rings[0, 0], 5 * (weights - 1), atol=1e-5)
+        assert np.allclose(rings[:, 1], 0.3 + 0.7 * weights, atol=1e-5)
+        assert np.allclose(rings[:, 2], 1 + 2 * weights, atol=1e-5)
+        visit.end()
+
+    def test_points_are_round(self, browser, mapped):
+        visit = Visit(browser, mapped[1])
+        page = visit.go("drawn", "map")
+        expect(page.locator("canvas")).to_be_visible()
+        rows = page.evaluate("""async () => {
+            const { scatter } = await import('/page/scatter.js');
+            const none = () => {};
+            const points = scatter({ label: 'one', moved: none, drawn: none, pointed: none, chosen: none });
+            document.querySelector('.plane').append(points.canvas);
+            points.set(Float32Array.of(0.5, 0.5), Uint32Array.of(0xff0000ff));
+            points.show({ x: 0.5, y: 0.5, zoom: 40 });
+            await new Promise((done) => setTimeout(done, 300));
+            const { width, height } = points.canvas;
+            const all = points.canvas.getContext('2d').getImageData(0, 0, width, height).data;
+            const rows = [];
+            for (let y = 0; y < height; y += 1) {
+                let found = 0;
+                for (let x = 0; x < width; x += 1) found += all[4 * (y * width + x) + 3] > 0;
+                if (found) rows.push(found);
+            }
+            return rows;
+        }""")
+        assert rows == rows[::-1]
+        assert len(rows) == max(rows) == 11
+        assert abs(sum(rows) - np.pi * (max(rows) / 2) ** 2) < 0.1 * sum(rows)
+        visit.end()
+
+    def test_a_phone_shows_the_search_the_map_and_the_legend(self, browser, mapped):
+        visit = Visit(browser, mapped[1])
+        visit.page.set_viewport_size({"width": 390, "height": 844})
+        page = visit.go("drawn", "map", by="subject")
+        expect(page.locator(".legend li")).to_have_count(3)
+        ends = []
+        for part in ("#find", "canvas", "#colour", ".legend li:last-child"):
+            box = page.locator(part).bounding_box()
+            ends += [box["y"], box["y"] + box["height"]]
+        assert ends == sorted(ends)
+        assert ends[0] > 0
+        assert ends[-1] < 844
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert faults(page) == []
+        visit.end()
+
     @pytest.mark.parametrize("at", ["NaN 1 2", "9 9 1e9"])
     def test_strange_places_problems_and_what_comes_after(self, browser, mapped, at):
         visit = Visit(browser, mapped[1])

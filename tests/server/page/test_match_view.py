@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+import base64
+
+import pytest
 from playwright.sync_api import expect
 
-from page_visit import api
+from page_visit import Visit, api
+
+PIXELS = """async ([data, places]) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
+    const context = canvas.getContext('2d');
+    context.drawImage(image, 0, 0);
+    const { width, height } = image;
+    return places.map(([x, y]) => [...context.getImageData((x + width) % width, (y + height) % height, 1, 1).data]);
+}"""
+BARE = """table => table.querySelectorAll('*').forEach(({ style }) => {
+    Object.assign(style, { visibility: 'hidden', borderColor: 'transparent', background: 'none' });
+})"""
+
+
+def shaded_edges(page, element):
+    """Whether an element differs at its top, bottom, left and right edge from its middle."""
+    data = base64.b64encode(element.screenshot()).decode()
+    places = [(100, 100), (100, 2), (100, -3), (2, 100), (-3, 100)]
+    middle, *edges = page.evaluate(PIXELS, [data, places])
+    return [max(abs(a - b) for a, b in zip(edge, middle, strict=True)) > 8 for edge in edges]
 
 
 class TestMatch:
+    @pytest.mark.parametrize("scheme", ["light", "dark"])
+    def test_what_is_cut_off_has_a_shadow(self, browser, server, scheme):
+        visit = Visit(browser, server, color_scheme=scheme)
+        visit.page.set_viewport_size({"width": 390, "height": 800})
+        page = visit.go("faq", "compare", a="bank account passport " * 20, b="a passport")
+        table = page.locator(".weights .scroll").first
+        expect(table.locator("td").first).to_be_visible()
+        assert table.evaluate(
+            "e => e.scrollHeight > e.clientHeight && e.scrollWidth > e.clientWidth"
+        )
+
+        table.evaluate(BARE)
+        assert shaded_edges(page, table) == [False, True, False, True]
+        table.evaluate("e => e.scrollTo(e.scrollWidth, e.scrollHeight)")
+        assert shaded_edges(page, table) == [True, False, True, False]
+        visit.end()
+
     def test_pairs_and_weights_are_those_of_the_server(self, visit, server):
         page = visit.go("faq", q="renewing passports", open="a/b c?#")
         asked = {"query": "renewing passports", "why": True}

@@ -57,6 +57,31 @@ class TestSearch:
         )
         home.drop("calibrated")
 
+    def test_the_first_hits_are_shown_before_the_others(self, visit):
+        visit.page.add_init_script("""window.counts = [];
+            const measure = performance.measure;
+            performance.measure = function (name, options) {
+                if (name.endsWith('hits shown')) window.counts.push(document.querySelectorAll('.hit').length);
+                return measure.call(this, name, options);
+            };""")
+        page = visit.go("large", q="bank visa", k="100")
+        expect(page.locator(".hit")).to_have_count(100)
+        assert page.evaluate("window.counts") == [20]
+        expect(page.get_by_role("status")).to_have_text("100 hits, best first.")
+        assert page.locator(".rank").all_text_contents() == [str(i + 1) for i in range(100)]
+        late = ids(page)[60]
+        page = visit.go("large", q="bank visa", k="100", open=late)
+        expect(page.locator(".hit.open .id")).to_have_text(late)
+        expect(page.locator("main .problem p")).to_have_count(0)
+
+    def test_a_marked_word_says_what_it_adds(self, visit):
+        page = visit.go("faq", q="renew passport")
+        mark = page.locator(".hit mark").first
+        expect(mark).to_be_visible()
+        assert mark.get_attribute("title") is None
+        mark.hover()
+        expect(mark).to_have_attribute("title", re.compile(r"^adds \u2212?\d\.\d{3}$"))
+
     def test_more_hits_come_at_the_end(self, visit, home):
         page = visit.go("large", q="river tea number")
         expect(page.locator(".hit")).to_have_count(10)
@@ -235,11 +260,11 @@ class TestSearch:
 class TestLeaving:
     """What a view began takes nothing along into another one."""
 
-    @pytest.mark.parametrize("leave", ["Care", "empty"])
+    @pytest.mark.parametrize("leave", ["Manage", "empty"])
     def test_what_is_typed_stays_in_its_view(self, visit, leave):
         page = visit.go("faq")
         page.get_by_role("searchbox").fill("passport")
-        if leave == "Care":
+        if leave == "Manage":
             page.get_by_role("link", name=leave).click()
         else:
             page.get_by_label("Collection").select_option(leave)

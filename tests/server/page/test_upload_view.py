@@ -145,7 +145,7 @@ class TestUpload:
         page.get_by_label("File", exact=True).set_input_files(file)
         page.get_by_role("button", name="Add").click()
         expect(page.get_by_role("button", name="Stop")).to_be_visible()
-        page.get_by_role("link", name="Care").click()
+        page.get_by_role("link", name="Manage").click()
         page.get_by_role("link", name="Add").click()
         expect(page.get_by_role("progressbar")).to_be_visible()
         page.get_by_role("button", name="Stop").click()

@@ -1,0 +1,22 @@
+"""What a key allows, so that a page or a program offers only what it may do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from gem_index.server.routing import READ, Context, KeyedRoute
+from gem_index.server.security import permission_of
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/access", tags=["Health"], route_class=KeyedRoute)
+
+
+@router.get("", dependencies=READ)
+async def access(request: Request, context: Context) -> dict[str, Any]:
+    """Return what the key of the request allows, and the names of the databases that it may push to."""
+    permission = permission_of(request)
+    targets = sorted(context.targets) if permission == "admin" else []
+    return {"permission": permission, "targets": targets}

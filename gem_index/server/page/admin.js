@@ -1,0 +1,96 @@
+// What only a key for everything may do: push a collection into a database of the server, and drop it.
+
+import { api, collectionPath, events, explained } from "./api.js";
+import { announce, field, fill, h, own, problemPlace } from "./dom.js";
+import { begin, followed, jobOf } from "./jobs.js";
+import { confirmed } from "./key.js";
+import { go } from "./router.js";
+import { t, tNodes } from "./words.js";
+
+/** Return the place of these sections; it stays empty if the key does not allow them. */
+export function adminSections({ collection, refresh, signal }) {
+  const place = h("div", null);
+  api("GET", "access", { signal }).then(({ permission, targets }) => {
+    if (permission !== "admin") return;
+    fill(place, targets.length ? pushSection(targets, { collection, signal }) : null, dropSection({ collection, refresh }));
+  }).catch((error) => fill(place, explained(error) ? h("p", { class: "help" }, own(explained(error))) : null));
+  return place;
+}
+
+function pushSection(targets, { collection, signal }) {
+  const job = `push ${collection}`;
+  const target = h("select", { id: "target" }, targets.map((name) => h("option", { value: name }, name)));
+  const full = h("input", { type: "checkbox" });
+  const [problem, tell] = problemPlace();
+  const work = h("div", null);
+  const button = h("button", { type: "button", click: () => attempt(ask) }, t("push.push"));
+
+  async function attempt(run) {
+    if (button.ariaDisabled) return;
+    button.ariaDisabled = "true"; // not disabled: it would lose the focus
+    tell("");
+    try {
+      await run();
+    } catch (error) {
+      fill(work);
+      tell(explained(error));
+    } finally {
+      button.ariaDisabled = null;
+    }
+  }
+
+  /** Say what would change, and push if the reader wants it. */
+  async function ask() {
+    const body = { target: target.value, full: full.checked };
+    const path = collectionPath(collection, "push");
+    fill(work, h("p", { class: "note" }, t("push.comparing")));
+    const { added, updated, deleted } = await api("POST", path, { body: { ...body, dry_run: true }, signal });
+    fill(work);
+    const places = { collection: own(collection), target: own(body.target), added, updated, deleted };
+    if (added + updated + deleted === 0) {
+      fill(work, h("p", { class: "note" }, t("push.nothing", { target: body.target })));
+      announce(work.textContent);
+    } else if (await confirmed(tNodes(body.full ? "push.question_full" : "push.question", places), t("push.push"))) {
+      await follow(begin(job, t("push.title"), ({ heard }) => events(path, body, heard)));
+    }
+    button.focus();
+  }
+
+  async function follow(begun) {
+    fill(work, begun.element);
+    const { added, updated, deleted, target: name } = await followed(begun, signal);
+    fill(work, h("p", { class: "note" }, t("push.done", { added, updated, deleted, target: name })));
+    announce(work.textContent);
+  }
+
+  if (jobOf(job)) attempt(() => follow(jobOf(job)));
+  return h("section", null, h("h2", null, t("push.title")), h("p", { class: "help" }, t("push.help")),
+    problem, field(t("push.target"), target), h("label", { class: "check" }, full, t("push.full")), h("div", { class: "actions" }, button), work);
+}
+
+function dropSection({ collection, refresh }) {
+  const [problem, tell] = problemPlace();
+  const button = h("button", { type: "button", class: "danger", click: async () => {
+    if (button.ariaDisabled) return;
+    button.ariaDisabled = "true";
+    tell("");
+    try {
+      const { documents } = await api("GET", collectionPath(collection)); // as many as there are now
+      if (!await confirmed(tNodes("drop.question", { collection: own(collection), count: documents }), t("drop.drop"))) {
+        button.focus();
+        return;
+      }
+      await api("DELETE", collectionPath(collection));
+    } catch (error) {
+      tell(explained(error));
+      return;
+    } finally {
+      button.ariaDisabled = null;
+    }
+    await refresh();
+    go({ collection: null, view: "search", params: {} }, { replace: true });
+    announce(t("drop.dropped", { collection }));
+    document.getElementById("main").focus();
+  } }, t("drop.drop"));
+  return h("section", null, h("h2", null, t("drop.title")), h("p", { class: "help" }, t("drop.help")), problem, h("div", { class: "actions" }, button));
+}
