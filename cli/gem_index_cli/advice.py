@@ -27,6 +27,7 @@ COMMANDS = {
     Action.GIVE_NAME: "gem-index import FILE NAME",
     Action.GIVE_QUERY: "give it with --query",
     Action.IMPORT_EXPORT: "import it with: gem-index import FILE",
+    Action.INSTALL: "{line}",
     Action.LEAVE_OUT_VECTORS: (
         "leave out --vectors, or name those it was made with; gem-index status shows a collection's"
     ),
