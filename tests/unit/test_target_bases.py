@@ -72,7 +72,9 @@ class TestLocal:
             local_path(TargetUrl.parse(place), "my:///FILE", server="my+http://")
 
     def test_a_missing_folder(self, tmp_path):
-        with pytest.raises(ConfigError, match=r"found no folder .*no/such; .*; check the path, or create it"):
+        with pytest.raises(
+            ConfigError, match=r"found no folder .*no/such; .*; check the path, or create it"
+        ):
             local_path(TargetUrl.parse(f"my://{tmp_path}/no/such/db"), "my:///FILE")
 
     def test_a_folder_with_a_database_or_room_for_one(self, tmp_path):
