@@ -73,6 +73,7 @@ ROUTES = [
     ("GET", "/collections/faq/documents/1", None, "read"),
     ("GET", "/collections/faq/drift", None, "read"),
     ("POST", "/collections/faq/search", {"query": "a"}, "read"),
+    ("POST", "/search", {"query": "a", "collections": ["faq"]}, "read"),
     ("POST", "/collections/faq/similar", {"id": "1"}, "read"),
     ("POST", "/collections/faq/rerank", {"query": "a", "candidates": ["b"]}, "read"),
     ("POST", "/collections/faq/explain", {"text": "a"}, "read"),

@@ -65,6 +65,7 @@ MUTABLE = {
     "PartReport",
     "QueryReader",
     "Record",
+    "RowReader",
     "UpsertCounts",
     "WordStatistics",
     "_FieldCounts",
