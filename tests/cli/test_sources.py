@@ -246,7 +246,11 @@ class TestWatch:
 
         def start(*arguments):
             process = subprocess.Popen(
-                [*command, "notes", *map(str, arguments)], stdout=subprocess.PIPE, text=True
+                [*command, "notes", *map(str, arguments)],
+                stdout=subprocess.PIPE,
+                text=True,
+                # a script that runs the tests in the background makes them ignore it
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
             started.append(process)
             return process

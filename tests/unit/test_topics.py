@@ -190,7 +190,7 @@ def test_a_map_that_cannot_be_drawn(mixed, tmp_path):
 def test_a_missing_extra_is_named(mixed, monkeypatch, tmp_path, module, name):
     topics = mixed.topics(2)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r"gem-index\[(topics|map)\]"):
+    with pytest.raises(MissingExtraError, match=r"\[(topics|map)\]"):
         mixed.topics(2) if name is None else topics.plot(tmp_path / name)
 
 

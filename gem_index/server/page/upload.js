@@ -98,8 +98,8 @@ export function uploadView(root, { collection, statusOf, refresh, signal, setPar
       if (file !== chosen) return;
       inspected = answer;
       const names = answer.fields.map((each) => each.name);
-      if (!text.value && !names.includes("text")) text.value = answer.text_fields.join(", ");
-      if (!id.value && !names.includes("id")) id.value = answer.id_field ?? "";
+      if (untouched(text) && !names.includes("text")) text.value = answer.text_fields.join(", ");
+      if (untouched(id) && !names.includes("id")) id.value = answer.id_field ?? "";
       changed();
       showFields();
     } catch (error) {
@@ -250,4 +250,9 @@ function snippets(asked, known) {
       : `${imports}\nHome().build(${python(name)}, ${documents})`,
     curl: known ? sending : `${curl(request("collections", { name }))}\n${sending}`,
   };
+}
+
+/** Tell whether nobody has written or begins to write in a field. */
+function untouched(input) {
+  return !input.value && document.activeElement !== input;
 }

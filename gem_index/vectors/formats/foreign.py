@@ -60,7 +60,7 @@ def check_not_foreign(path: str, sample: bytes) -> None:
 
 
 def check_no_numpy_archive(path: str) -> None:
-    """Check that a file is not a zip file of NumPy arrays (``.npz``), which does not say which array has the words.
+    """Check that a file is not a zip file of several NumPy arrays (``.npz``), which does not say which one has the words.
 
     Raises
     ------
@@ -74,9 +74,9 @@ def check_no_numpy_archive(path: str) -> None:
         zipfile.ZipFile(path) as archive,
     ):  # opening it reports damage
         names = archive.namelist()
-        if names and all(name.endswith(".npy") for name in names):
+        if len(names) > 1 and all(name.endswith(".npy") for name in names):
             way = "save the words as words.txt, one per line, and the vectors as matrix.npy, and name the folder of both"
-            raise _error(path, "an archive of NumPy arrays", way)
+            raise _error(path, "an archive of several NumPy arrays", way)
 
 
 def _error(path: str, name: str, way: str) -> VectorFormatError:

@@ -43,6 +43,19 @@ class TestUpload:
         expect(page.get_by_role("heading", level=1)).to_have_text("Search fresh")
         expect(page.locator(".about")).to_contain_text("fitted on 5 texts")
 
+    def test_a_field_in_which_somebody_writes_is_not_filled(self, page, tmp_path):
+        file = tmp_path / "tickets.csv"
+        file.write_text("key,question\nk1,Where is my parcel?\nk2,How do I pay?\n")
+        page = page.go("faq", "upload")
+        held = []
+        page.route("**/inspect?*", lambda route: held.append(route))
+        with page.expect_request("**/inspect?*"):
+            page.get_by_label("File", exact=True).set_input_files(file)
+        page.get_by_label("Field of the id").focus()
+        held[0].continue_()
+        expect(page.get_by_label("question is text")).to_be_checked()
+        expect(page.get_by_label("Field of the id")).to_have_value("")
+
     def test_fields_of_a_table_are_chosen(self, page, filled, tmp_path):
         file = tmp_path / "Ärger & Lob.csv"
         file.write_text(

@@ -46,6 +46,9 @@ def test_an_archive_of_numpy_arrays_is_told_with_the_way_to_convert_it(tmp_path)
     np.savez(tmp_path / "v.npz", words=np.array(["river", "bank"]), vectors=np.eye(2))
     with pytest.raises(
         VectorFormatError,
-        match=r"v\.npz is an archive of NumPy arrays; .* as words\.txt, .*matrix\.npy",
+        match=r"v\.npz is an archive of several NumPy arrays; .* as words\.txt, .*matrix\.npy",
     ):
         read_vectors(tmp_path / "v.npz")
+    (tmp_path / "v.txt").write_text("river\nbank\n")
+    np.savez(tmp_path / "v.npz", vectors=np.eye(2))
+    assert read_vectors(tmp_path / "v.npz").words == 2
