@@ -30,7 +30,7 @@ EXTREMES = [
 
 
 def assert_refused_well(error, began):
-    assert time.process_time() - began < 10
+    assert time.thread_time() - began < 10
     message = str(error)
     assert "\n" not in message
     assert message.isprintable() or "/" in message
@@ -92,7 +92,7 @@ def test_files_of_documents(name, tmp_path):
     refused = 0
     for case in range(CASES):
         path.write_bytes(flipped(rng, FILES[name]))
-        began = time.process_time()
+        began = time.thread_time()
         skipped = []
         encoding = rng.choice([None, None, "latin-1", "cp1252", "utf-16", "utf-8", "auto"])
         on_problem = rng.choice([None, skipped.append])
@@ -152,7 +152,7 @@ def test_exports(exported, tmp_path):
             path.write_text("\n".join([head, *lines[1:]]))
         else:
             path.write_bytes(flipped(rng, "\n".join(lines).encode()))
-        began = time.process_time()
+        began = time.thread_time()
         models = home.models.list()
         try:
             home.import_collection(path, "again")
@@ -215,7 +215,7 @@ def assert_not_restored(exported, tmp_path, spoil, message):
     home, lines = exported
     path = tmp_path / "c.jsonl"
     path.write_text("\n".join([json.dumps(spoil(json.loads(lines[0]))), *lines[1:]]))
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(InputError) as caught:
         home.import_collection(path, "again")
     assert message in str(caught.value)
@@ -256,7 +256,7 @@ def test_filters(exported):
     rng = random.Random(1)
     for _ in range(3 * CASES):
         where = filters(rng)
-        began = time.process_time()
+        began = time.thread_time()
         try:
             assert len(collection.search("visa", where=where)) <= 8
         except InputError as error:
@@ -274,10 +274,10 @@ def test_filters(exported):
 )
 def test_filters_of_very_many_parts_are_refused_at_once(exported, where):
     home, _ = exported
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(InputError, match="has more than 500 conditions; expected fewer"):
         home.collection("c").search("visa", where=where)
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 10  # of this thread: others of the process may be busy
 
 
 FACTORIES = """
@@ -326,7 +326,7 @@ def test_index_strings_that_are_taken_do_not_end_the_process():
      "IVF4(IVF4),Flat", "PQ4x8fs", 5, None, b"Flat"],
 )  # fmt: skip
 def test_index_strings_outside_the_grammar(kind):
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(InputError, match="the index is") as caught:
         check_kind(kind, 24)
     assert_refused_well(caught.value, began)
