@@ -285,7 +285,7 @@ def unpacked_name(name: str) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             members = _without_metadata(_members_of(archive))
-    except _DAMAGE:  # also a file that is no zip file
+    except _DAMAGE:  # a file that is not a zip file raises one of these too
         return name
     return members[0] if len(members) == 1 else name
 
