@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -82,6 +83,14 @@ def build(
             show_default=False,
         ),
     ] = None,
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Synonyms and abbreviations: a group per line, such as: vpn, virtual private network.",
+            show_default=False,
+        ),
+    ] = None,
     whole: Whole = None,
     prune: Prune = False,
     parts: Annotated[
@@ -100,7 +109,10 @@ def build(
     If the collection exists, it stores what has changed, by id. It refits the model if any document has changed since the
     last fit, or if you choose another index kind, chunking or language.
     """
+    from gem_index.readers.synonyms import read_synonyms
+
     home = home_of(context)
+    groups = None if synonyms is None else read_synonyms(synonyms)
     settings: dict[str, Any] = {
         "vectors": vectors or config.vectors,
         "config": config.config(),
@@ -113,6 +125,8 @@ def build(
             raise ConfigError("found --prune with --scheduler; expected files of records alone")
         reader = records_on_cluster(inputs, options, folders, queries, whole)
         report, skipped = _build_shards(cluster, home, collection, reader, options, parts, settings)
+        if groups is not None:
+            home.collection(collection).set_synonyms(groups)
         _print_upsert(report, skipped, as_json)
         _print_built(home, collection, as_json)
         return
@@ -136,6 +150,8 @@ def build(
             progress=progress,
             **settings,
         )
+    if groups is not None:
+        home.collection(collection).set_synonyms(groups)
     options.log.end()
     _print_upsert(report, skipped_in(readers), as_json)
     tell_unknown_words(report.known_words)

@@ -1,4 +1,4 @@
-"""Commands on collections: refit, status, describe, drift, verify, compact, export, backup, drop, import."""
+"""Commands on collections: refit, status, describe, synonyms, drift, verify, compact, export, backup, drop, import."""
 
 from __future__ import annotations
 
@@ -112,6 +112,37 @@ def describe(
         print_json({"collection": found.name, "description": found.description})
     else:
         say(found.description or f"{found.name} has no description.")
+
+
+def synonyms(
+    context: typer.Context,
+    collection: CollectionName,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A group per line, such as: vpn, virtual private network. An empty file removes all.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or set the synonyms and abbreviations of a collection.
+
+    A query that contains one form of a group also searches for the others. Nothing is indexed again.
+    """
+    from gem_index.readers.synonyms import read_synonyms
+
+    found = home_of(context).collection(collection)
+    if file is not None:
+        found.set_synonyms(read_synonyms(file))
+    groups = found.synonyms.groups
+    if as_json:
+        print_json({"collection": found.name, "synonyms": groups})
+        return
+    for group in groups:
+        say(", ".join(group))
+    if not groups:
+        say(f"{found.name} has no synonyms.")
 
 
 def verify(
@@ -321,6 +352,17 @@ def _print_novelty(novelty: Novelty) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the tree."""
-    for command in (refit, status, describe, drift, verify, compact, export, backup, drop):
+    for command in (
+        refit,
+        status,
+        describe,
+        synonyms,
+        drift,
+        verify,
+        compact,
+        export,
+        backup,
+        drop,
+    ):
         app.command()(command)
     app.command("import")(restore)

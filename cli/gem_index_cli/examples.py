@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index describe faq",
         'gem-index describe faq "Questions of travellers about visas"',
     ),
+    "synonyms": ("gem-index synonyms faq", "gem-index synonyms faq synonyms.txt"),
     "drift": ("gem-index drift faq",),
     "verify": ("gem-index verify", "gem-index verify faq --fix"),
     "compact": ("gem-index compact", "gem-index compact faq"),

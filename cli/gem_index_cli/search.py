@@ -252,11 +252,11 @@ def search(
             return
         hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
-        _print_corrected(hits)
+        _print_used_words(hits)
         print_results(hits, printed)
         return
     # with the query each hit is all that rerank needs to know
-    asked = {"query": query, **_corrected(hits)}
+    asked = {"query": query, **_used_words(hits)}
     rows = [_row(hit, wanted) | asked for hit in hits]
     print_json_lines(rows) if as_json_lines else print_json(rows)
 
@@ -309,13 +309,17 @@ def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
     return 1.0 if wanted["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
 
 
-def _corrected(hits: SearchResults) -> dict[str, Any]:
-    return {"corrected": dict(hits.corrected)} if hits.corrected else {}
+def _used_words(hits: SearchResults) -> dict[str, Any]:
+    """Return what was searched for instead of words of the query, and beside them; nothing where there is none."""
+    used = {"corrected": dict(hits.corrected), "synonyms": dict(hits.synonyms)}
+    return {name: words for name, words in used.items() if words}
 
 
-def _print_corrected(hits: SearchResults) -> None:
+def _print_used_words(hits: SearchResults) -> None:
     for typed, used in hits.corrected.items():
         say(f"Searched for {used}; no text holds {typed} (--no-correct searches for it).")
+    for form, others in hits.synonyms.items():
+        say(f"Searched also for {', '.join(others)}: synonyms of {form}.")
 
 
 def _search_file(
@@ -344,7 +348,7 @@ def _search_file(
             line = {
                 **asked.id,
                 "query": asked.query,
-                **_corrected(results),
+                **_used_words(results),
                 "results": [_row(hit, wanted) for hit in results],
             }
             if file is not None:
@@ -353,7 +357,7 @@ def _search_file(
             elif as_json:
                 print_json(line)
             else:
-                _print_corrected(results)
+                _print_used_words(results)
                 print_results(results, printed, title=asked.query)
         if not count:
             raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")

@@ -17,6 +17,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "refit",
         "status",
         "describe",
+        "synonyms",
         "drift",
         "verify",
         "compact",
@@ -48,8 +49,8 @@ PANELS: dict[str, tuple[str, ...]] = {
         *("calibrate", "duplicates", "topics", "label", "map"),
     ),
     "Collections": (
-        *("status", "describe", "list", "show", "count", "delete", "watch", "refit", "drift"),
-        *("verify", "compact", "export", "import", "backup", "drop", "db"),
+        *("status", "describe", "synonyms", "list", "show", "count", "delete", "watch"),
+        *("refit", "drift", "verify", "compact", "export", "import", "backup", "drop", "db"),
     ),
     "Vectors and models": ("vectors", "models", "fit", "encode"),
     "Databases": ("push", "pull", "embed", "targets"),

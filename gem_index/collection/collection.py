@@ -30,6 +30,7 @@ from gem_index.store.names import CollectionRepository
 from gem_index.store.upsert import OnExisting
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
+from gem_index.text.synonyms import Synonyms
 
 __all__ = ["Collection", "Documents"]
 
@@ -241,6 +242,36 @@ class Collection(CollectionTables, CorpusQuestions):
         from gem_index.collection.write.description import set_description
 
         set_description(self.access, description)
+
+    def set_synonyms(self, synonyms: Synonyms | Iterable[Iterable[str]]) -> None:
+        """Store synonyms and abbreviations: groups of forms that mean the same, instead of those stored before.
+
+        A query that contains one form of a group also searches for the others, by meaning and by words. Nothing is indexed
+        again: the next search uses them.
+
+        Parameters
+        ----------
+        synonyms : Synonyms or iterable of iterables of str
+            Groups of at least two forms; a form is a word or several. Empty for none.
+
+        Raises
+        ------
+        InputError
+            If a group has one form only, a form has no word, or a form stands in two groups.
+
+        Examples
+        --------
+        >>> import gem_index
+        >>> faq = gem_index.Home("home").create_collection("faq")
+        >>> _ = faq.upsert([("7", "How do I reset my virtual private network?")])
+        >>> faq.set_synonyms([["VPN", "virtual private network"]])
+        >>> faq.search("vpn is slow").synonyms
+        {'VPN': ('virtual private network',)}
+        """
+        from gem_index.collection.write.description import set_synonyms
+
+        given = synonyms if isinstance(synonyms, Synonyms) else Synonyms.of_groups(synonyms)
+        set_synonyms(self.access, given)
 
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.

@@ -136,13 +136,23 @@ class SearchResults(list[SearchResult]):
     hits : iterable of SearchResult
     corrected : mapping of str to str, optional
         Words of the query that no document contains, each with the word that replaced it.
+    synonyms : mapping of str to tuple of str, optional
+        Forms in the query that have synonyms, each with those that were searched for too.
     """
 
     def __init__(
-        self, hits: Iterable[SearchResult] = (), corrected: Mapping[str, str] | None = None
+        self,
+        hits: Iterable[SearchResult] = (),
+        corrected: Mapping[str, str] | None = None,
+        synonyms: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         super().__init__(hits)
         self.corrected: Mapping[str, str] = corrected or {}
+        self.synonyms: Mapping[str, tuple[str, ...]] = synonyms or {}
+
+    def with_hits(self, hits: Iterable[SearchResult]) -> SearchResults:
+        """Return other results of the same query."""
+        return SearchResults(hits, self.corrected, self.synonyms)
 
     def _repr_html_(self) -> str:
         return html_table(

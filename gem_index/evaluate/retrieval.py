@@ -21,7 +21,7 @@ from gem_index.files.inputs import open_input, user_path
 from gem_index.index.fusion import fuse_scores
 from gem_index.index.hits import Hits, Ids, best_first
 from gem_index.index.lexical import LexicalIndex
-from gem_index.index.terms import counts_in_match, match_weights
+from gem_index.index.terms import QueryTerms, counts_in_match, match_weights
 from gem_index.readers.formats import read_objects
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, detect_language
@@ -211,9 +211,10 @@ class WordSearch:
 
     def fused(self, query: str, cosines: F32) -> Hits:
         """Return the hundred best results of hybrid search, from all cosines (n,)."""
-        held = self._index.frequencies(self._analyzer.terms(query))
+        terms = QueryTerms.of(query, self._analyzer)
+        held = self._index.frequencies(terms.every)
         counted = {t: n for t, n in held.items() if counts_in_match(t, n)}
-        weights = match_weights(counted, len(self._index), self._analyzer)
+        weights = match_weights(terms, counted, len(self._index), self._analyzer)
         best, _ = fuse_scores(_Lists(self, weights, cosines), _DEPTH)
         return best
 

@@ -104,7 +104,8 @@ class CollectionGroup:
             ]
             best = (_by_score(named) if by_score else _by_rank(named))[offset : first.k]
             corrected = {old: new for hits in of_query for old, new in hits.corrected.items()}
-            answers.append(SearchResults(sorted_by(best, by) if by else best, corrected))
+            synonyms = {form: others for hits in of_query for form, others in hits.synonyms.items()}
+            answers.append(SearchResults(sorted_by(best, by) if by else best, corrected, synonyms))
         return answers
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.tokens import frequent_english, has_symbols
@@ -13,7 +15,9 @@ from gem_index.text.tokens import frequent_english, has_symbols
 __all__ = [
     "BACKGROUND_WORDS",
     "K1",
+    "Alternative",
     "B",
+    "QueryTerms",
     "counts_in_match",
     "inverse_frequency",
     "match_weights",
@@ -29,8 +33,48 @@ _BACKGROUND = 500  # number of added English texts
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
+class Alternative(NamedTuple):
+    """A form of a query, and another form that counts as much: synonyms of each other."""
+
+    form: tuple[str, ...]
+    other: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class QueryTerms:
+    """The distinct terms of a query, and those of the synonyms of its words.
+
+    Attributes
+    ----------
+    own : tuple of str
+    alternatives : tuple of Alternative
+        The terms of the forms.
+    """
+
+    own: tuple[str, ...]
+    alternatives: tuple[Alternative, ...] = ()
+
+    @classmethod
+    def of(
+        cls, query: str, analyzer: Analyzer, synonyms: Mapping[str, Iterable[str]] | None = None
+    ) -> QueryTerms:
+        """Return the terms of a query; ``synonyms`` has the other forms for each form that it contains."""
+        alternatives = (
+            Alternative(tuple(analyzer.terms(form)), tuple(analyzer.terms(other)))
+            for form, others in (synonyms or {}).items()
+            for other in others
+        )
+        return cls(tuple(dict.fromkeys(analyzer.terms(query))), tuple(alternatives))
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """The distinct terms of the query and of the synonyms."""
+        others = (term for alternative in self.alternatives for term in alternative.other)
+        return tuple(dict.fromkeys((*self.own, *others)))
+
+
 def match_weights(
-    frequencies: Mapping[str, int], documents: int, analyzer: Analyzer
+    terms: QueryTerms, frequencies: Mapping[str, int], documents: int, analyzer: Analyzer
 ) -> dict[str, float]:
     """Return the weight of each term's BM25 score in a match.
 
@@ -43,8 +87,12 @@ def match_weights(
     English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold none
     of its words.
 
+    Synonyms add nothing to the total: the terms of another form together weigh as much as those of the query's form. A
+    document that holds both forms can therefore have a match above 1.
+
     Parameters
     ----------
+    terms : QueryTerms
     frequencies : mapping of str to int
         How many documents hold each term; the caller omits terms that :func:`counts_in_match` excludes.
     documents : int
@@ -57,10 +105,16 @@ def match_weights(
     for term, held in frequencies.items():
         idf = inverse_frequency(held + common.get(term, 0.0), documents + _BACKGROUND)
         weights[term] = idf * idf * (_NUMBER if _is_numeric(term) else 1.0)
-    total = sum(weights.values())
+    counted = {term: weights[term] for term in terms.own if term in weights}
+    total = sum(counted.values())
+    for form, other in terms.alternatives:
+        whole, own = (sum(weights.get(term, 0.0) for term in part) for part in (form, other))
+        for term in other:
+            if term in weights and term not in terms.own:
+                counted[term] = max(counted.get(term, 0.0), weights[term] * whole / own)
     return {
         term: weight / (inverse_frequency(frequencies[term], documents) * (K1 + 1) * total)
-        for term, weight in weights.items()
+        for term, weight in counted.items()
     }
 
 

@@ -7,8 +7,10 @@ from gem_index.readers.objects import documents_from
 from gem_index.readers.parts import Part
 from gem_index.readers.queries import QueryReader
 from gem_index.readers.records import DocumentReader
+from gem_index.readers.synonyms import read_synonyms
 from gem_index.readers.walk import FoundFile
 from gem_index.text.chunking import Piece
+from gem_index.text.synonyms import Synonyms
 
 __all__ = [
     "DocumentReader",
@@ -20,6 +22,8 @@ __all__ = [
     "Piece",
     "QueryReader",
     "ReadFile",
+    "Synonyms",
     "documents_from",
     "inspect_records",
+    "read_synonyms",
 ]

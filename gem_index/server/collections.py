@@ -1,4 +1,4 @@
-"""Collections: list, create, drop, status, description, refit, drift, near-duplicates, push."""
+"""Collections: list, create, drop, status, description, synonyms, refit, drift, near-duplicates, push."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ class DescriptionBody(StrictBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Visa questions"}]})
 
     description: str
+
+
+class SynonymsBody(StrictBody):
+    """The body of a request that sets synonyms."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"groups": [["VPN", "virtual private network"]]}]}
+    )
+
+    groups: list[list[str]]
 
 
 class PushBody(StrictBody):
@@ -144,6 +154,24 @@ async def describe(asked: DescriptionBody, name: str, context: Context) -> dict[
     def work(collection: Collection) -> dict[str, Any]:
         collection.set_description(asked.description)
         return asdict(collection.status())
+
+    return await context.change(name, work)
+
+
+@router.get("/{name}/synonyms", dependencies=READ)
+async def synonyms(name: str, context: Context) -> dict[str, Any]:
+    """Return the groups of synonyms of a collection."""
+    found = await context.ask(name, lambda collection: collection.synonyms)
+    return {"groups": found.groups}
+
+
+@router.put("/{name}/synonyms", dependencies=ADMIN)
+async def set_synonyms(asked: SynonymsBody, name: str, context: Context) -> dict[str, Any]:
+    """Store groups of synonyms instead of those stored before; a search uses them at once."""
+
+    def work(collection: Collection) -> dict[str, Any]:
+        collection.set_synonyms(asked.groups)
+        return {"groups": collection.synonyms.groups}
 
     return await context.change(name, work)
 

@@ -182,6 +182,7 @@ async def answer(
                     for hit in hits
                 ],
                 "corrected": dict(hits.corrected),
+                **({"synonyms": dict(hits.synonyms)} if hits.synonyms else {}),
             }
             for query, hits in zip(part, answers, strict=True)
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
@@ -23,6 +23,7 @@ from gem_index.index.terms import (
     BACKGROUND_WORDS,
     K1,
     B,
+    QueryTerms,
     counts_in_match,
     inverse_frequency,
     match_weights,
@@ -32,6 +33,7 @@ from gem_index.json_input import read_json_file
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import detect_language
+from gem_index.text.synonyms import NO_SYNONYMS, Synonyms
 from gem_index.text.tokens import check_text, check_texts
 
 __all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
@@ -58,6 +60,8 @@ class SparseEncoder:
         Mean number of terms of a text.
     frequencies : mapping of str to int, or None
         How many of the texts have each term. None if this is not known: each term then counts as if one text has it.
+    synonyms : Synonyms
+        Of the words of queries.
 
     Examples
     --------
@@ -74,11 +78,13 @@ class SparseEncoder:
         texts: int,
         mean_terms: float,
         frequencies: Mapping[str, int] | None,
+        synonyms: Synonyms = NO_SYNONYMS,
     ) -> None:
         self.analyzer = analyzer
         self.texts = check_whole_number(texts, "the number of texts", 0)
         self.mean_terms = check_number(mean_terms, "the mean number of terms", 0)
         self.frequencies = frequencies
+        self.synonyms = synonyms
 
     @classmethod
     def fit(cls, texts: Iterable[str], analyzer: Analyzer | None = None) -> SparseEncoder:
@@ -99,6 +105,10 @@ class SparseEncoder:
         for text in texts:
             found.count(analyzer.terms(check_text(text, "text")))
         return cls(analyzer, found.texts, found.mean_terms, found.frequencies)
+
+    def with_synonyms(self, synonyms: Synonyms) -> SparseEncoder:
+        """Return the same encoder with other synonyms; the vectors of documents stay the same."""
+        return SparseEncoder(self.analyzer, self.texts, self.mean_terms, self.frequencies, synonyms)
 
     @classmethod
     def background(cls, language: str = "en") -> SparseEncoder:
@@ -159,14 +169,26 @@ class SparseEncoder:
         InputError
             If the text is not a string.
         """
-        terms = dict.fromkeys(self.analyzer.terms(check_text(text, "query")))
-        held = {term: self._frequency(term) for term in terms}
+        text = self.rewritten(check_text(text, "query"))
+        synonyms = self.synonyms.found_in(text, self.analyzer)
+        terms = QueryTerms.of(text, self.analyzer, synonyms)
+        held = {term: self._frequency(term) for term in terms.every}
         counted = {term: count for term, count in held.items() if counts_in_match(term, count)}
-        weights = match_weights(counted, self.texts, self.analyzer)  # of BM25 scores
+        weights = match_weights(terms, counted, self.texts, self.analyzer)  # of BM25 scores
         of_bm25 = {
             term: (K1 + 1) * inverse_frequency(counted[term], self.texts) for term in weights
         }
         return _vector({t: MATCH_WEIGHT * w * of_bm25[t] for t, w in weights.items() if counted[t]})
+
+    def rewritten(self, query: str) -> str:
+        """Return a query with synonyms in the place of forms that no text contains, as its dense vector is made of it."""
+
+        def held(forms: Sequence[str]) -> list[int]:
+            return [
+                min(map(self._frequency, self.analyzer.words(form)), default=0) for form in forms
+            ]
+
+        return self.synonyms.rewritten(query, self.analyzer, held)
 
     def _frequency(self, term: str) -> int:
         return 1 if self.frequencies is None else self.frequencies.get(term, 0)
@@ -212,7 +234,7 @@ class SparseEncoder:
 
     @property
     def _fields(self) -> dict[str, Any]:
-        return {
+        fields = {
             "format": _FORMAT,
             "version": _VERSION,
             "analyzer": self.analyzer.stored,
@@ -220,6 +242,7 @@ class SparseEncoder:
             "mean_terms": self.mean_terms,
             "frequencies": None if self.frequencies is None else dict(self.frequencies),
         }
+        return fields | {"synonyms": self.synonyms.stored} if self.synonyms else fields
 
     def to_json(self) -> str:
         """Return everything that determines the vectors, as JSON."""
@@ -266,7 +289,8 @@ class SparseEncoder:
             if frequencies is not None:
                 frequencies = {str(term): int(count) for term, count in frequencies.items()}
             analyzer = Analyzer.of(fields["analyzer"])
-            return cls(analyzer, fields["texts"], fields["mean_terms"], frequencies)
+            synonyms = Synonyms.of(fields.get("synonyms", ""))
+            return cls(analyzer, fields["texts"], fields["mean_terms"], frequencies, synonyms)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(
                 f"{name} is damaged; expected a file that SparseEncoder.save wrote"

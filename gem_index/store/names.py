@@ -211,6 +211,12 @@ class CollectionRepository:
             .values(calibration=calibration)
         )
 
+    def use_synonyms(self, collection_id: int, synonyms: str) -> None:
+        """Set the synonyms of the words of queries."""
+        self._connection.execute(
+            update(collections).where(collections.c.id == collection_id).values(synonyms=synonyms)
+        )
+
     def use_model(
         self, collection_id: int, model_id: int, fitted_seq: int, fitted_documents: int
     ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
+from gem_index.text.synonyms import Synonyms
 
 __all__ = [
     "CollectionRecord",
@@ -82,7 +83,7 @@ class CollectionRecord:
     three fields show a reader whether anything has changed: the directory of the current snapshot, the newest document and
     the newest tombstone. ``reading``, ``cutting`` and ``analysis`` are JSON: the arguments for reading files, the chunking,
     and how texts become terms. ``description`` says what the documents are,
-    ``calibration`` is JSON: which scores are weak.
+    ``calibration`` is JSON: which scores are weak; ``synonyms`` is JSON: groups of forms that mean the same.
     """
 
     id: int
@@ -97,6 +98,7 @@ class CollectionRecord:
     analysis: str
     description: str
     calibration: str
+    synonyms: str
     directory: str | None
     last_seq: int
     last_change: int
@@ -115,6 +117,11 @@ class CollectionRecord:
     def analyzer(self) -> Analyzer:
         """How texts become terms."""
         return Analyzer.of(self.analysis)
+
+    @property
+    def synonyms_of_words(self) -> Synonyms:
+        """The synonyms of the words of queries."""
+        return Synonyms.of(self.synonyms)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ __all__ = [
     "vector_sources",
 ]
 
-HEAD_REVISION = "0009"
+HEAD_REVISION = "0010"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -116,6 +116,7 @@ collections = Table(
     Column("analysis", Text, nullable=False, server_default="{}"),  # JSON: how they become terms
     Column("description", Text, nullable=False, server_default=""),  # for people and assistants
     Column("calibration", Text, nullable=False, server_default=""),  # JSON; "" without one
+    Column("synonyms", Text, nullable=False, server_default=""),  # JSON; "" without any
     sqlite_autoincrement=True,  # an id names a folder of snapshots: never reused
 )
 

@@ -27,7 +27,7 @@ def old(tmp_path):
 def test_a_home_of_revision_0001(old):
     root, expected = old
     home = Home(root)
-    assert home.database_revision == "0009"
+    assert home.database_revision == "0010"
     faq = home.collection("faq")
     assert faq.status().fingerprint == expected["fingerprint"]
     home.verify(fix=True)
@@ -59,6 +59,7 @@ HASHES = {
     "0007_analysis.py": "25d43f10293ee542a401b8837140547124962f91b37fd9011b63c5b2113a3ed6",
     "0008_descriptions.py": "6ce0a0a8cb8c767ae29370827e92f877bed41ffb99d2abc3913035d54177c421",
     "0009_calibrations.py": "b30dd9d0d3143707e843bb795036e567cbe001bb4eb40a7c1f3e4bc2c2088638",
+    "0010_synonyms.py": "431f9613f678a97cefbc727f3e964e1b321f12b18e4d670d5693577613580ba0",
 }
 
 

@@ -505,3 +505,23 @@ def test_a_collection_is_described(client):
     assert wrong.json()["error"]["message"] == told
     missing = client.put("/collections/nope/description", json=body)
     assert missing.status_code == 404
+
+
+def test_synonyms_are_set_and_used(client):
+    client.post("/collections", json={"name": "shortened"})
+    documents = [{"id": "1", "text": "The coffee machine leaks"}, {"id": "2", "text": "Parking"}]
+    client.put("/collections/shortened/documents", json={"documents": documents})
+    route, groups = "/collections/shortened/synonyms", [["KTR", "coffee machine"]]
+    assert client.get(route).json() == {"groups": []}
+    assert client.put(route, json={"groups": groups}).json() == {"groups": groups}
+    assert client.get(route).json() == {"groups": groups}
+    search = "/collections/shortened/search"
+    found = client.post(search, json={"query": "our ktr"}).json()
+    assert found["synonyms"] == {"KTR": ["coffee machine"]}
+    assert found["results"][0]["id"] == "1"
+    assert "synonyms" not in client.post(search, json={"query": "parking"}).json()
+    wrong = client.put(route, json={"groups": [["KTR"]]})
+    assert wrong.status_code == 400
+    told = "group 1 has 1 of the forms of a group; expected 2 to 50, separated by commas"
+    assert wrong.json()["error"]["message"] == told
+    assert client.get(route).json() == {"groups": groups}

@@ -40,6 +40,8 @@ OPERATIONS = [
     "POST /collections/{name}/calibrate",
     "POST /collections/{name}/push",
     "PUT /collections/{name}/description",
+    "GET /collections/{name}/synonyms",
+    "PUT /collections/{name}/synonyms",
     "PUT /collections/{name}/documents",
     "GET /collections/{name}/documents",
     "GET /collections/{name}/fields",

@@ -112,6 +112,8 @@ ROUTES = [
     ("GET", "/collections/faq/map/colours?field=lang", None, "read"),
     ("POST", "/collections", {"name": "new"}, "admin"),
     ("PUT", "/collections/faq/description", {"description": "a"}, "admin"),
+    ("GET", "/collections/faq/synonyms", None, "read"),
+    ("PUT", "/collections/faq/synonyms", {"groups": []}, "admin"),
     ("POST", "/collections/faq/refit", None, "admin"),
     ("POST", "/collections/faq/calibrate", {}, "admin"),
     ("POST", "/collections/faq/push", {"target": "x"}, "admin"),

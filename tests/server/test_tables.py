@@ -90,6 +90,8 @@ def test_tables_are_listed_beside_the_collections(served):
         ("POST", "/refit", None),
         ("POST", "/similar", {"id": "visa"}),
         ("PUT", "/description", {"description": "a"}),
+        ("GET", "/synonyms", None),
+        ("PUT", "/synonyms", {"groups": []}),
     ],
 )
 def test_more_than_a_search_is_refused(served, method, path, body):

@@ -88,6 +88,7 @@ class _Push:
         with access.reading() as rows:
             self._encoder, self._model = access.encoder(rows), rows.model()
             self._chunking = rows.record.chunking
+            self._synonyms = rows.record.synonyms_of_words
         self._notes = PushNotes(access, str(target.url))
         self._rows = PushedRows(access, self._encoder, target, options)
 
@@ -192,11 +193,19 @@ class _Push:
         return TableFilling(table, record, self._notes, rows, self._progress).run()
 
     def _write_query_record(self, table: TargetTable) -> None:
-        """Store what a search of a table needs, if it is missing, and delete what is of dropped tables."""
+        """Store what a search of a table needs, if it is missing, and delete what is of dropped tables.
+
+        A record that exists gets the collection's present synonyms.
+        """
+        token = table.schema.token
         with closing(QueryRecords(self._target)) as records:
-            if records.texts_of(table.schema.token) is not None:
+            if records.texts_of(token) is not None:
+                if records.synonyms_of(token) != self._synonyms.fingerprint:
+                    record = records.read(token)
+                    words = record.words.with_synonyms(self._synonyms)
+                    records.write(token, replace(record, words=words))
                 return
-            records.write(table.schema.token, QueryRecord(self._model, self._chunking, self._words))
+            records.write(token, QueryRecord(self._model, self._chunking, self._words))
             records.keep(*(each.token for each in (self._notes.live, self._notes.staged) if each))
 
     @cached_property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,11 +111,19 @@ class QueryRecords:
 
         None if there is no complete record of it, or one of a version that did not note the number.
         """
+        texts = self._noted(token).get("texts")
+        return None if texts is None else int(texts)
+
+    def synonyms_of(self, token: str) -> str:
+        """Return the fingerprint of the synonyms in the record of a table; empty if there are none."""
+        return str(self._noted(token).get("synonyms", ""))
+
+    def _noted(self, token: str) -> Mapping[str, Any]:
+        """Return what the first row of a record says of it; nothing without a record."""
         table = self._table()
         first = _row(token, 0)
         found = {} if table is None else with_retries(table.metadata_of, [first])
-        texts = found.get(first, {}).get("texts")
-        return None if texts is None else int(texts)
+        return found.get(first, {})
 
     def read(self, token: str) -> QueryRecord:
         """Return the record of a table.
@@ -146,11 +155,17 @@ class QueryRecords:
         parts = [text[begin : begin + _PART] for begin in range(0, len(text), _PART)]
         table = self._table() or self._target.create(QUERY_SCHEMA)
         vectors = np.tile(np.array([1, 0], np.float32), (len(parts), 1))
+        noted = {
+            "token": token,
+            "rows": len(parts),
+            "texts": record.words.texts,
+            "synonyms": record.words.synonyms.fingerprint,
+        }
         batch = TargetBatch(
             [_row(token, place) for place in range(len(parts))],
             vectors,
             parts,
-            [{"token": token, "rows": len(parts), "texts": record.words.texts}] * len(parts),
+            [noted] * len(parts),
         )
         for rows in (batch[1:], batch[:1]):
             if rows:

@@ -150,10 +150,12 @@ class SearchedTarget:
         """
         asked = self._checked(SearchRequest(query, k, where, **options))
         opened = self._current()
-        [vector] = opened.encoder.encode([query])
+        of_words = opened.record.words
+        rewritten = of_words.rewritten(query)
+        [vector] = opened.encoder.encode([rewritten])
         words = None
         if asked.mode == "hybrid":
-            words = opened.record.words.embed_query(query).folded(opened.dimensions)
+            words = of_words.embed_query(query).folded(opened.dimensions)
         with self._workspace.database.reading() as connection:
             documents = DocumentRepository(connection, 0)
             if asked.where is not None:
@@ -166,13 +168,10 @@ class SearchedTarget:
             if asked.where is not None:
                 rows.narrow(asked.where)
             found = self._results(rows, asked.from_first)[asked.offset :]
-        if not asked.why:
-            return SearchResults(found)
-        record = opened.record
-        encoder = PieceEncoder(opened.encoder, record.chunking, record.words.analyzer)
-        return SearchResults(
-            replace(hit, why=explain_hit(encoder, query, hit.text)) for hit in found
-        )
+        if asked.why:
+            pieces = PieceEncoder(opened.encoder, opened.record.chunking, of_words.analyzer)
+            found = [replace(hit, why=explain_hit(pieces, rewritten, hit.text)) for hit in found]
+        return SearchResults(found, synonyms=of_words.synonyms.found_in(query, of_words.analyzer))
 
     def search_many(
         self,

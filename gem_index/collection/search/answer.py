@@ -30,6 +30,7 @@ from gem_index.collection.state.view_cache import StaleStateError
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
 from gem_index.index.hits import Ids
+from gem_index.index.terms import QueryTerms
 from gem_index.quoting import quoted
 from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
@@ -80,7 +81,7 @@ def answer_all(
     boosts = [None if asked.boost is None else Boost.parse(asked.boost) for asked in requests]
     found = find(access, [_candidates(asked) for asked in requests], threads)
     return [
-        SearchResults(_ordered(results, asked, boost), results.corrected)
+        results.with_hits(_ordered(results, asked, boost))
         for asked, boost, results in zip(requests, boosts, found, strict=True)
     ]
 
@@ -123,6 +124,8 @@ def _answer_at_once(
         documents = _SharedTexts(rows.documents)
         corrected = [corrections(view, asked) for asked in requests]
         requests = [replace_words(*pair) for pair in zip(requests, corrected, strict=True)]
+        synonyms = [view.synonyms_of(asked.query) for asked in requests]
+        requests = [_rewritten(*pair, view) for pair in zip(requests, synonyms, strict=True)]
         vectors = query_vectors(view, requests)
 
         def search(place: int, widen: int = _PIECES) -> list[Hit]:
@@ -131,7 +134,7 @@ def _answer_at_once(
 
         def with_texts(place: int, best: list[Hit], stored: _Stored) -> SearchResults:
             hits = _results(best, stored, requests[place], view, vectors[place])
-            return SearchResults(_marked(hits, bounds[place]), corrected[place])
+            return SearchResults(_marked(hits, bounds[place]), corrected[place], synonyms[place])
 
         found = _in_threads(search, len(requests), threads)
         stored = _stored(rows, chain.from_iterable(found))
@@ -143,6 +146,13 @@ def _answer_at_once(
                 best = search(place, widen)
                 results[place] = with_texts(place, best, _stored(rows, best))
     return results
+
+
+def _rewritten(
+    asked: SearchRequest, synonyms: Mapping[str, tuple[str, ...]], view: View
+) -> SearchRequest:
+    """Return a request with synonyms in the place of forms of its query that no document contains."""
+    return replace(asked, query=view.rewritten(str(asked.query))) if synonyms else asked
 
 
 def _stored(rows: CollectionRows, hits: Iterable[Hit]) -> _Stored:
@@ -299,8 +309,8 @@ def _rerank_all(
     chunking = view.pieces.chunking
 
     def reranked(asked: SearchRequest, hits: SearchResults) -> SearchResults:
-        query = str(replace_words(asked, hits.corrected).query)
-        terms = view.terms(query) if words else []
+        query = view.rewritten(str(replace_words(asked, hits.corrected).query))
+        terms = view.terms(query) if words else QueryTerms(())
         shown = [_shown(hit, chunking) for hit in hits]
         best = rerank_hits(query, terms, hits, shown, view)[: asked.k]
         if asked.why:
@@ -308,7 +318,7 @@ def _rerank_all(
                 replace(hit, why=explain_hit(view.pieces, query, _shown(hit, chunking)))
                 for hit in best
             ]
-        return SearchResults(best, hits.corrected)
+        return hits.with_hits(best)
 
     return [reranked(*pair) for pair in zip(requests, found, strict=True)]
 

@@ -96,8 +96,8 @@ def _score_all(
             each.counted(of_one, view.pieces.analyzer)
             for each, of_one in zip(cut, parts, strict=True)
         ]
-        words = view.word_scores(counted, terms)
-        bm25 = scores = words(dict.fromkeys(terms, 1.0))
+        words = view.word_scores(counted, terms.every)
+        bm25 = scores = words(dict.fromkeys(terms.every, 1.0))
         if asked.mode == "hybrid":
             matches = words(view.match_weights(terms))
             scores = [fused(*pair) for pair in zip(cosines, matches, strict=True)]

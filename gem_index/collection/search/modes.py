@@ -15,6 +15,7 @@ from gem_index.collection.state.view import TextsById, View
 from gem_index.errors import FingerprintMismatchError, InputError
 from gem_index.index.fusion import RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids
+from gem_index.index.terms import QueryTerms
 from gem_index.quoting import quoted
 
 __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
@@ -123,14 +124,14 @@ class Search:
     def without_words(self) -> Search:
         """Return the same search without word search."""
         other = Search(self.view, self._documents, self.asked, self.allowed, self._vector)
-        other._terms = []
+        other._terms = QueryTerms(())
         return other
 
     def best(self) -> list[Hit]:
         """Return the k best hits, or all that reach a score; where asked for, nearly equal ones as one."""
         near = self.asked.collapse
         hits = self._reaching(self.asked.k) if near is False else self._collapsed(near)
-        if self.asked.mode != "hybrid" or not self._terms:
+        if self.asked.mode != "hybrid" or not self._terms.own:
             return hits
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
         bm25 = dict(self.lexical(self._plain, max(len(seqs), 1), seqs))
@@ -194,13 +195,13 @@ class Search:
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
             cosine = dict(zip(seqs.tolist(), self.cosines(seqs).tolist(), strict=True))
         else:
-            weights = self.view.match_weights(self._terms) if self._terms else {}
+            weights = self.view.match_weights(self._terms) if self._terms.own else {}
             best, cosine = fuse_scores(_MeaningAndWords(self, weights, k), k)
         return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best]
 
     @property
     def _plain(self) -> dict[str, float]:
-        return dict.fromkeys(self._terms, 1.0)
+        return dict.fromkeys(self._terms.every, 1.0)
 
     def dense(self, k: int, depth: int | None = None) -> Hits:
         """Return the best (seq, cosine), best first; see :meth:`View.nearest`."""

@@ -12,6 +12,7 @@ from gem_index.collection.state.view import View
 from gem_index.gem.reranking import cosines
 from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.fusion import fused
+from gem_index.index.terms import QueryTerms
 from gem_index.text.tokens import token_spans
 
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
@@ -57,7 +58,7 @@ class _Passages:
 
 def rerank_hits(
     query: str,
-    terms: Sequence[str],
+    terms: QueryTerms,
     hits: Sequence[SearchResult],
     shown: Sequence[str],
     view: View,
@@ -67,8 +68,8 @@ def rerank_hits(
     Parameters
     ----------
     query : str
-    terms : sequence of str
-        The distinct terms of the query that are matched.
+    terms : QueryTerms
+        The terms of the query that are matched.
     hits : sequence of SearchResult
         Equal scores keep their order.
     shown : sequence of str
@@ -81,9 +82,9 @@ def rerank_hits(
     vectors = view.encoder.encode([query, *shown, *cut])
     near = cosines(vectors[0], vectors[1:])
     matches = [0.0] * len(shown)
-    if terms:
+    if terms.own:
         counted = CountedTexts(view.pieces.analyzer, shown)
-        matches = view.word_scores([counted], terms)(view.match_weights(terms))
+        matches = view.word_scores([counted], terms.every)(view.match_weights(terms))
     scored = []
     begin = len(shown)
     for place, (hit, match, of_one) in enumerate(zip(hits, matches, passages, strict=True)):

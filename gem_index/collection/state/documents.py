@@ -13,6 +13,7 @@ from gem_index.errors import InputError
 from gem_index.store.database import FORK_GATE
 from gem_index.store.records import StoredDocument
 from gem_index.text.chunking import Chunking
+from gem_index.text.synonyms import Synonyms
 
 if TYPE_CHECKING:
     from gem_index.collection.search.metadata_reader import MetadataReader
@@ -179,6 +180,12 @@ class StoredDocuments:
         """The description of the documents, as :meth:`Collection.set_description` stored it; empty by default."""
         with self.access.reading() as rows:
             return rows.record.description
+
+    @property
+    def synonyms(self) -> Synonyms:
+        """The synonyms of the words of queries, as :meth:`Collection.set_synonyms` stored them; none by default."""
+        with self.access.reading() as rows:
+            return rows.record.synonyms_of_words
 
     @property
     def language(self) -> str:

@@ -17,8 +17,9 @@ from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
-from gem_index.index.terms import counts_in_match, match_weights
+from gem_index.index.terms import QueryTerms, counts_in_match, match_weights
 from gem_index.index.vocabulary import may_be_mistyped
+from gem_index.text.synonyms import NO_SYNONYMS, Synonyms
 from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
@@ -69,6 +70,8 @@ class View:
         The last change number that the view has seen.
     from_texts : bool
         With an approximate index, compute cosines from the texts instead of the vectors beside it.
+    synonyms : Synonyms
+        Of the words of queries.
     """
 
     model_id: int
@@ -80,6 +83,7 @@ class View:
     last_seq: int
     last_change: int
     from_texts: bool = False
+    synonyms: Synonyms = NO_SYNONYMS
 
     @property
     def encoder(self) -> Encoder:
@@ -195,9 +199,25 @@ class View:
             found[missing] = self.encoder.encode(documents.texts(seqs[missing]))
         return found
 
-    def terms(self, query: str) -> list[str]:
-        """Return the distinct terms of a query."""
-        return list(dict.fromkeys(self.pieces.analyzer.terms(query)))
+    def synonyms_of(self, query: object) -> dict[str, tuple[str, ...]]:
+        """Return the forms in a query that have synonyms, each with the others that are searched for too."""
+        if not isinstance(query, str):
+            return {}
+        return self.synonyms.found_in(query, self.pieces.analyzer)
+
+    def rewritten(self, query: str) -> str:
+        """Return a query with synonyms in the place of forms that no document contains."""
+        return self.synonyms.rewritten(query, self.pieces.analyzer, self._held_forms)
+
+    def _held_forms(self, forms: Sequence[str]) -> list[int]:
+        """Return how many documents contain the rarest term of each form."""
+        terms = [self.pieces.analyzer.words(form) for form in forms]
+        counts = self._frequencies({term for of_one in terms for term in of_one})
+        return [min((counts[term] for term in of_one), default=0) for of_one in terms]
+
+    def terms(self, query: str) -> QueryTerms:
+        """Return the terms of a query and of its synonyms."""
+        return QueryTerms.of(query, self.pieces.analyzer, self.synonyms_of(query))
 
     @property
     def _words(self) -> LexicalIndex | None:
@@ -210,10 +230,15 @@ class View:
         """Return a probable correction for each word of a query that no document contains: a word of the collection.
 
         The nearest word is chosen; among equally near words, the one in most documents. Words without a near word are left
-        out, and so are words after the first 32 that no document contains.
+        out, and so are words with synonyms, and words after the first 32 that no document contains.
         """
         analyzer = self.pieces.analyzer
-        asked = [t for t in dict.fromkeys(tokenize(query)) if may_be_mistyped(t, analyzer)]
+        known = {token for form in self.synonyms_of(query) for token in tokenize(form)}
+        asked = [
+            token
+            for token in dict.fromkeys(tokenize(query))
+            if may_be_mistyped(token, analyzer) and token not in known
+        ]
         held = self._held(asked)
         missing = [token for token in asked if not held[token]][:_MOST_CORRECTED]
         found = {token: self._nearest(token) for token in missing}
@@ -229,25 +254,29 @@ class View:
     def _held(self, words: Collection[str]) -> dict[str, int]:
         """Return how many documents contain each word, in any form."""
         terms = {word: self.pieces.analyzer.words(word) for word in words}
-        every = {term for of_one in terms.values() for term in of_one}
-        counts = self.tail.words.up_to_date().frequencies(every, self.tail.ids)
-        if self._words is not None:
-            for term, count in self._words.frequencies(every).items():
-                counts[term] += count
+        counts = self._frequencies({term for of_one in terms.values() for term in of_one})
         return {word: max((counts[t] for t in terms[word]), default=0) for word in words}
 
-    def match_weights(self, terms: Sequence[str]) -> dict[str, float]:
+    def _frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Return how many documents contain each term."""
+        counts = self.tail.words.up_to_date().frequencies(terms, self.tail.ids)
+        if self._words is not None:
+            for term, count in self._words.frequencies(terms).items():
+                counts[term] += count
+        return counts
+
+    def match_weights(self, terms: QueryTerms) -> dict[str, float]:
         """Return per term the factor that turns its BM25 score into its share of a match."""
-        words = self._words
-        in_tail = self.tail.words.up_to_date().frequencies(terms, self.tail.ids)
-        in_files = words.frequencies(terms) if words is not None else in_tail
+        words, every = self._words, terms.every
+        in_tail = self.tail.words.up_to_date().frequencies(every, self.tail.ids)
+        in_files = words.frequencies(every) if words is not None else in_tail
         held = {
             term: count
             for term, count in in_files.items()
             if counts_in_match(term, count + in_tail[term])
         }
         documents = words.documents if words is not None else len(self.tail)
-        return match_weights(held, documents, self.pieces.analyzer)
+        return match_weights(terms, held, documents, self.pieces.analyzer)
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
         """Return the k best (seq, score), best first, equal scores as the files have them, then the tail by seq.

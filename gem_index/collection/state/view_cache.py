@@ -90,6 +90,8 @@ class ViewCache:
         ):
             row = CollectionRepository(connection).snapshot(self._collection_id)
             view = self._open(connection, record, row)
+        if view.synonyms != record.synonyms_of_words:
+            view = replace(view, synonyms=record.synonyms_of_words)
         if record.last_seq <= view.last_seq and record.last_change <= view.last_change:
             return view
         documents = DocumentRepository(connection, self._collection_id)

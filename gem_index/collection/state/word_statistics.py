@@ -17,4 +17,5 @@ def fit_sparse_encoder(access: CollectionAccess, progress: Progress | None = Non
         record = rows.record
         pieces = PieceEncoder(access.encoder(rows), record.chunking, record.analyzer)
         texts = CollectionTexts(rows.documents).all(progress)
-        return SparseEncoder.fit(pieces.of_all(texts), record.analyzer)
+        found = SparseEncoder.fit(pieces.of_all(texts), record.analyzer)
+        return found.with_synonyms(record.synonyms_of_words)

@@ -1,12 +1,13 @@
-"""The description of a collection."""
+"""The description of a collection, and the synonyms of the words of its queries."""
 
 from __future__ import annotations
 
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError
 from gem_index.quoting import quoted
+from gem_index.text.synonyms import Synonyms
 
-__all__ = ["set_description"]
+__all__ = ["set_description", "set_synonyms"]
 
 _LONGEST = 1000  # characters: assistants read the descriptions of all collections
 
@@ -26,3 +27,9 @@ def set_description(access: CollectionAccess, description: object) -> None:
         )
     with access.writing() as rows:
         rows.names.use_description(access.id, description)
+
+
+def set_synonyms(access: CollectionAccess, synonyms: Synonyms) -> None:
+    """Store synonyms; see :meth:`gem_index.Collection.set_synonyms`."""
+    with access.writing() as rows:
+        rows.names.use_synonyms(access.id, synonyms.stored)

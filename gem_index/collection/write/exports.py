@@ -51,6 +51,7 @@ class Export:
     analysis: str = "{}"
     description: str = ""
     calibration: str = ""
+    synonyms: str = ""
 
 
 def write_export(
@@ -77,6 +78,7 @@ def write_export(
         "analysis": json.loads(record.analysis),
         "description": record.description,
         "calibration": record.calibration,
+        "synonyms": record.synonyms_of_words.groups,
         "fingerprint": encoder.fingerprint,
         "model": model_fields(model),
     }

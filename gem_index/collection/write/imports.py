@@ -37,6 +37,7 @@ from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
+from gem_index.text.synonyms import Synonyms
 from gem_index.text.tokens import WeightedText
 from gem_index.vectors.specification import VectorSpec
 
@@ -123,7 +124,8 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
         analysis = _analysis(head.get("analysis", {}))
         description = _field({"description": "", **head}, "description", str)
         calibration = _calibration(head.get("calibration", ""))
-    except (ValueError, ConfigError) as error:
+        synonyms = Synonyms.of_groups(head.get("synonyms", [])).stored
+    except (ValueError, ConfigError, InputError) as error:
         raise _damaged(path, f"in its head {error}") from error
 
     def documents() -> Iterator[Document]:
@@ -138,7 +140,16 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 raise _damaged(path, f"of a document {reason}") from error
 
     return Export(
-        name, kind, model, documents, reading, chunking, analysis, description, calibration
+        name,
+        kind,
+        model,
+        documents,
+        reading,
+        chunking,
+        analysis,
+        description,
+        calibration,
+        synonyms,
     )
 
 
@@ -318,6 +329,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
             export.description,
         )
         names.use_calibration(record.id, export.calibration)
+        names.use_synonyms(record.id, export.synonyms)
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:

@@ -199,6 +199,10 @@ class SearchAnswer(Answer):
     corrected: dict[str, str] = Field(
         description="Words of the query that no document contains, each with the word that replaced it."
     )
+    synonyms: dict[str, list[str]] = Field(
+        default_factory=dict,
+        description="Forms in the query that have synonyms, each with those that were searched for too.",
+    )
 
     @property
     def summary(self) -> str:
@@ -233,6 +237,7 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
         collection=asked.collection,
         results=[_found(hit) for hit in hits],
         corrected=dict(hits.corrected),
+        synonyms={form: list(others) for form, others in hits.synonyms.items()},
     )
 
 

@@ -149,11 +149,11 @@ export function searchView(root, { collection, status, signal, setParams }) {
     note.textContent = text;
   }
 
-  function show({ results, corrected }, milliseconds, asked) {
+  function show({ results, corrected, synonyms = {} }, milliseconds, asked) {
     const begun = performance.now();
     painted(() => performance.measure("gem-index: hits shown", { start: begun, end: performance.now() })); // before those that come later
     clear("");
-    const said = [...corrections(corrected), results.length && results.every((hit) => hit.weak) ? t("search.all_weak") : null].filter(Boolean);
+    const said = [...usedWords(corrected, synonyms), results.length && results.every((hit) => hit.weak) ? t("search.all_weak") : null].filter(Boolean);
     if (results.length) {
       append(results, asked);
       const facts = [t("search.time", { count: Math.max(1, Math.round(milliseconds)) }),
@@ -335,9 +335,12 @@ function bodyOf(asked, offset = 0) {
   return asked.where ? `${body.slice(0, -1)},"where":${asked.where}}` : body;
 }
 
-/** Say which words no document holds, and what was searched for instead. */
-function corrections(corrected) {
-  return Object.entries(corrected).map(([typed, used]) => t("search.corrected", { typed, used }));
+/** Say what was searched for instead of words that no document holds, and beside words that have synonyms. */
+function usedWords(corrected, synonyms) {
+  return [
+    ...Object.entries(corrected).map(([typed, used]) => t("search.corrected", { typed, used })),
+    ...Object.entries(synonyms).map(([form, others]) => t("search.synonyms", { form, others: others.join(", ") })),
+  ];
 }
 
 /** Say how many hits are at least as good as the threshold of the collection's calibration. */

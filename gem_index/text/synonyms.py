@@ -1,0 +1,283 @@
+"""Synonyms and abbreviations that a user gives: groups of forms that mean the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gem_index.errors import InputError
+from gem_index.quoting import quoted
+from gem_index.text.analyzer import Analyzer, is_unspaced
+from gem_index.text.tokens import WeightedText, tokenize
+
+__all__ = ["NO_SYNONYMS", "Synonyms"]
+
+_MOST_GROUPS = 10_000
+_MOST_FORMS = 50  # of a group: a search compares with all of them
+_LONGEST_FORM = 100  # characters
+_BETWEEN = ","
+_COMMENT = "#"
+
+
+@dataclass(frozen=True)
+class Synonyms:
+    """Groups of forms that mean the same: words, abbreviations, or several words.
+
+    A query that contains one form of a group also searches for the others.
+
+    Parameters
+    ----------
+    groups : tuple of tuples of str
+        At least two forms each; a form stands in one group only.
+
+    Raises
+    ------
+    InputError
+        If the groups are not such lists; the message has the number of the group.
+
+    Examples
+    --------
+    >>> from gem_index.text.analyzer import ENGLISH
+    >>> synonyms = Synonyms.of_groups([["VPN", "virtual private network"]])
+    >>> synonyms.found_in("the vpn is slow", ENGLISH)
+    {'VPN': ('virtual private network',)}
+    """
+
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def of_groups(cls, groups: Iterable[Iterable[str]]) -> Synonyms:
+        """Return the synonyms of some lists of forms.
+
+        Raises
+        ------
+        InputError
+            As from the class.
+        """
+        if isinstance(groups, str | Mapping) or not isinstance(groups, Iterable):
+            raise InputError(
+                f"the synonyms are {quoted(groups)}; expected a list of lists of texts"
+            )
+        places: dict[tuple[str, ...], str] = {}
+        return _checked(
+            (_group(group, f"group {number}", places) for number, group in enumerate(groups, 1))
+        )
+
+    @classmethod
+    def of_lines(cls, lines: Iterable[str], name: str) -> Synonyms:
+        """Return the synonyms of the lines of a file: one group per line, its forms separated by commas.
+
+        Empty lines are left out, and so are lines that begin with ``#``. ``name`` is that of the file in messages.
+
+        Raises
+        ------
+        InputError
+            If a line is no group; the message has its number.
+        """
+        places: dict[tuple[str, ...], str] = {}
+        return _checked(
+            _group(line.split(_BETWEEN), f"{name} line {number}", places)
+            for number, line in enumerate(lines, 1)
+            if line.strip() and not line.lstrip().startswith(_COMMENT)
+        )
+
+    @classmethod
+    def of(cls, stored: str) -> Synonyms:
+        """Return the synonyms from the text in :attr:`stored`.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+        """
+        return _of_stored(stored)
+
+    @property
+    def stored(self) -> str:
+        """The groups as JSON; an empty text without a group."""
+        return json.dumps(self.groups, ensure_ascii=False) if self.groups else ""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the groups in hexadecimal; an empty text without a group."""
+        return hashlib.sha256(self.stored.encode()).hexdigest() if self.groups else ""
+
+    def __bool__(self) -> bool:
+        """Whether there is a group."""
+        return bool(self.groups)
+
+    def found_in(self, query: str, analyzer: Analyzer) -> dict[str, tuple[str, ...]]:
+        """Return the forms that a query contains, each with the other forms of its group.
+
+        A form is contained if its words follow one another in the query; words are compared by their stems, in lower case.
+        In scripts that put no blanks between words, its signs follow one another. A text with weights is not searched.
+        """
+        return {form.text: self._others(form) for form, _, _ in self._places(query, analyzer)}
+
+    def rewritten(
+        self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
+    ) -> str:
+        """Return a query with other forms in the place of those that no document contains.
+
+        Parameters
+        ----------
+        query : str
+        analyzer : Analyzer
+        held : callable
+            Returns about how many documents contain each of some forms.
+
+        Returns
+        -------
+        str
+            The query itself if nothing is replaced, else its tokens. A form that no document contains is replaced by the
+            other form of its group that most documents contain.
+        """
+        tokens = tokenize(query)
+        replaced = False
+        for form, begin, end in reversed(self._places(query, analyzer)):
+            forms = (form.text, *self._others(form))
+            counts = held(forms)
+            best = forms[max(range(len(forms)), key=lambda place: counts[place])]
+            if counts[0] == 0 and max(counts) > 0:
+                replaced = True
+                text = " ".join(tokens[begin:end])
+                other = " ".join(tokenize(best))
+                tokens[begin:end] = [text.replace(form.signs, other) if form.unspaced else other]
+        return " ".join(tokens) if replaced else query
+
+    def _others(self, form: _Form) -> tuple[str, ...]:
+        return tuple(other for other in self.groups[form.group] if other != form.text)
+
+    def _places(self, query: str, analyzer: Analyzer) -> list[tuple[_Form, int, int]]:
+        """Return the forms in a query with the range of their tokens, in order; the longest of those that overlap."""
+        if not self.groups or isinstance(query, WeightedText):
+            return []
+        forms = _forms(self, analyzer)
+        tokens = tokenize(query)
+        stems = _stems(tokens, analyzer)
+        found: list[tuple[_Form, int, int]] = []
+        place = 0
+        while place < len(tokens):
+            longest = max(
+                (
+                    form
+                    for form in forms.by_stem.get(stems[place], ())
+                    if stems[place : place + len(form.stems)] == form.stems
+                ),
+                key=lambda form: len(form.stems),
+                default=None,
+            )
+            if longest is not None:
+                found.append((longest, place, place + len(longest.stems)))
+                place += len(longest.stems)
+                continue
+            token = tokens[place]
+            inside = {
+                form
+                for start, sign in enumerate(token)
+                for form in forms.by_sign.get(sign, ())
+                if token.startswith(form.signs, start)
+            }
+            found += sorted(
+                ((form, place, place + 1) for form in inside), key=lambda each: each[0].signs
+            )
+            place += 1
+        return found
+
+
+NO_SYNONYMS = Synonyms()
+"""Without a group."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    text: str
+    group: int
+    signs: str
+    stems: tuple[str, ...]
+    unspaced: bool
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """The forms of synonyms by what they begin with: by a stem, or by a sign in scripts without blanks."""
+
+    by_stem: Mapping[str, Sequence[_Form]]
+    by_sign: Mapping[str, Sequence[_Form]]
+
+
+@lru_cache(64)
+def _forms(synonyms: Synonyms, analyzer: Analyzer) -> _Forms:
+    by_stem: dict[str, list[_Form]] = defaultdict(list)
+    by_sign: dict[str, list[_Form]] = defaultdict(list)
+    for number, group in enumerate(synonyms.groups):
+        for text in group:
+            tokens = tokenize(text)
+            unspaced = len(tokens) == 1 and is_unspaced(tokens[0])
+            form = _Form(text, number, " ".join(tokens), _stems(tokens, analyzer), unspaced)
+            if unspaced:
+                by_sign[form.signs[0]].append(form)
+            else:
+                by_stem[form.stems[0]].append(form)
+    return _Forms(by_stem, by_sign)
+
+
+@lru_cache(64)
+def _of_stored(stored: str) -> Synonyms:
+    if not stored:
+        return NO_SYNONYMS
+    try:
+        return Synonyms.of_groups(json.loads(stored))
+    except ValueError as error:
+        raise InputError(
+            f"the synonyms are {quoted(stored, 80)}; expected groups as JSON"
+        ) from error
+
+
+def _stems(tokens: Sequence[str], analyzer: Analyzer) -> tuple[str, ...]:
+    """Return the stem of each token."""
+    return tuple(" ".join(analyzer.stemmed([token])) or token for token in tokens)
+
+
+def _checked(groups: Iterator[tuple[str, ...]]) -> Synonyms:
+    found = tuple(groups)
+    if len(found) > _MOST_GROUPS:
+        raise InputError(
+            f"found {len(found):,} groups of synonyms; expected at most {_MOST_GROUPS:,}"
+        )
+    return Synonyms(found)
+
+
+def _group(forms: Iterable[str], place: str, places: dict[tuple[str, ...], str]) -> tuple[str, ...]:
+    """Return the forms of a group; ``places`` has the place of each form so far, for messages."""
+    if isinstance(forms, str) or not isinstance(forms, Iterable):
+        raise InputError(f"{place} of the synonyms is {quoted(forms)}; expected a list of texts")
+    group = []
+    for form in forms:
+        if not isinstance(form, str):
+            raise InputError(f"a form in {place} is {quoted(form)}; expected a text")
+        text = " ".join(form.split())
+        tokens = tuple(tokenize(text))
+        if not tokens or len(text) > _LONGEST_FORM or not text.isprintable():
+            raise InputError(
+                f"a form in {place} is {quoted(form)}; expected a word or several, of at most {_LONGEST_FORM} characters"
+            )
+        if "=>" in text:
+            raise InputError(
+                f"found {quoted(text)} in {place}; expected forms separated by commas, each of which stands for the others"
+            )
+        if tokens in places:
+            raise InputError(
+                f"the form {quoted(text)} in {place} came before in {places[tokens]}; expected each form once"
+            )
+        places[tokens] = place
+        group.append(text)
+    if not 2 <= len(group) <= _MOST_FORMS:
+        raise InputError(
+            f"{place} has {len(group)} of the forms of a group; expected 2 to {_MOST_FORMS}, separated by commas"
+        )
+    return tuple(group)
