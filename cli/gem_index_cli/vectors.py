@@ -57,6 +57,14 @@ class SourceOptionFlags:
             "missing).",
         ),
     ] = "word"
+    runs: Annotated[
+        str | None,
+        typer.Option(
+            help="How to look up an unknown run of Chinese, Japanese or Thai signs: split (the mean of the known words in "
+            "it) or word (like any word). Default: split if a fifth of the frequent words are in such scripts.",
+            show_default=False,
+        ),
+    ] = None
     limit: Annotated[int | None, typer.Option(help="Read only the first words, this many.")] = None
     dtype: Annotated[
         str | None,

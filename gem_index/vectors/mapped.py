@@ -15,6 +15,7 @@ from gem_index.vectors.formats.base import Ngrams, VectorChunk, VectorFile
 from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.options import SourceOptions, row_of_unknown
 from gem_index.vectors.rows import Rows, quantised
+from gem_index.vectors.runs import vectors_of_runs
 from gem_index.vectors.vocabulary import Vocabulary
 
 __all__ = ["MappedVectors", "fingerprint_of"]
@@ -103,7 +104,7 @@ class MappedVectors:
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the vectors of words; see :class:`~gem_index.vectors.base.VectorSource`.
 
-        A word that is composed of n-grams counts as known.
+        A word that is composed of n-grams counts as known, and so does a run of signs that holds known words.
         """
         words = self.options.spelled(tokens)
         rows = self._find(words)
@@ -112,18 +113,21 @@ class MappedVectors:
         if not len(missing):
             return self.options.adjust(self.rows.take(rows)), unknown
         spelled = [words[i] for i in missing.tolist()]
+        silent = self.options.silent(words, unknown)
         if self.options.oov == "hash":
             rows[missing] = [row_of_unknown(word, len(self.rows)) for word in spelled]
             vectors = self.rows.take(rows)
-            vectors[self.options.silent(words, unknown)] = 0
-            return self.options.adjust(vectors), unknown
-        rows[missing] = 0
-        vectors = self.rows.take(rows)
-        vectors[missing] = 0
+        else:
+            rows[missing] = 0
+            vectors = self.rows.take(rows)
+            vectors[missing] = 0
         if self.ngrams is not None and self.options.oov == "subword":
-            silent = self.options.silent(words, unknown)
             vectors[missing], unknown[missing] = self.ngrams.compose(spelled)
-            vectors[silent] = 0
+        vectors[silent] = 0
+        if self.options.runs == "split":
+            places, means = vectors_of_runs(spelled, self._find, self.rows.take)
+            if len(places):
+                vectors[missing[places]], unknown[missing[places]] = means, False
         return self.options.adjust(vectors), unknown
 
     def _find(self, words: Sequence[str]) -> npt.NDArray[np.int64]:

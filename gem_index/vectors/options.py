@@ -14,6 +14,7 @@ from gem_index.checks import check_number
 from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
+from gem_index.vectors.runs import RUNS
 
 __all__ = ["SourceOptions", "check_factor", "row_of_unknown"]
 
@@ -22,6 +23,7 @@ CASES = ("keep", "lower", "fallback")
 DTYPES = ("float32", "float16", "int8")
 UNKNOWN_WORDS = ("hash", "zero", "subword")
 _DEFAULT_OOV = "hash"
+_DEFAULT_RUNS = "word"
 
 _STORED_NAMES = {"contractions": "tails"}
 """The names of some options in homes and fingerprints, which keep their first spelling."""
@@ -49,6 +51,10 @@ class SourceOptions:
     contractions : str
         How the endings of contractions are looked up, which tokenization cuts off ("it's" is it and s, "don't" don and t):
         ``word``, like any word (the paper); ``apostrophe``, as 's and 't, with zeros if the source does not hold them.
+    runs : str, optional
+        How an unknown run of signs is looked up in scripts that put no blanks between words (Chinese, Japanese, Thai):
+        ``word``, like any word; or ``split``, as the mean of the known words in it, from left to right the longest. By
+        default ``split`` if a fifth of the most frequent words are in such scripts; a stored source keeps its choice.
     limit : int, optional
         Use only this many words from the beginning.
     dtype : str, optional
@@ -61,6 +67,7 @@ class SourceOptions:
     oov: str | None = None
     case: str = "keep"
     contractions: str = "word"
+    runs: str | None = None
     limit: int | None = None
     dtype: str | None = None
 
@@ -72,18 +79,18 @@ class SourceOptions:
             "oov": UNKNOWN_WORDS,
             "case": CASES,
             "contractions": CONTRACTIONS,
+            "runs": RUNS,
             "dtype": DTYPES,
         }
         for name, known in choices.items():
             value = getattr(self, name)
-            if value not in known and not (name in ("dtype", "oov") and value is None):
+            if value not in known and not (name in ("dtype", "oov", "runs") and value is None):
                 raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
-    def decided(self, *, has_ngrams: bool) -> Self:
-        """Return the options with ``oov`` chosen by the source if it was not given."""
-        if self.oov is not None:
-            return self
-        return replace(self, oov="subword" if has_ngrams else _DEFAULT_OOV)
+    def decided(self, *, has_ngrams: bool, has_runs: bool = False) -> Self:
+        """Return the options with ``oov`` and ``runs`` chosen by the source if they were not given."""
+        oov = self.oov or ("subword" if has_ngrams else _DEFAULT_OOV)
+        return replace(self, oov=oov, runs=self.runs or ("split" if has_runs else _DEFAULT_RUNS))
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from the usual; fingerprints are made of them."""
@@ -92,13 +99,14 @@ class SourceOptions:
             for f in fields(self)
             if (v := getattr(self, f.name)) != f.default
         }
-        if self.oov == _DEFAULT_OOV:
-            del found["oov"]
-        return found
+        usual = {"oov": _DEFAULT_OOV, "runs": _DEFAULT_RUNS}
+        return {name: value for name, value in found.items() if usual.get(name) != value}
 
     def to_json(self) -> str:
-        """Return all options as JSON with sorted keys."""
+        """Return all options as JSON with sorted keys; ``runs`` only if it is ``split``, as homes of before have none."""
         stored = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
+        if self.runs != "split":
+            del stored["runs"]
         return json.dumps(stored, sort_keys=True)
 
     @classmethod

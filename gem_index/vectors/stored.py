@@ -23,6 +23,7 @@ from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.rows import Rows, RowWriter
+from gem_index.vectors.runs import mostly_runs
 from gem_index.vectors.subword import SubwordVectors
 from gem_index.vectors.vocabulary import Vocabulary
 
@@ -46,6 +47,7 @@ _READABLE = (1, 2)  # version 1 holds only words, without options
 _META = "vectors.json"
 _TOKENIZER = "tokenizer.json"
 _ROW_OF_WORD = "row_of_word.npy"
+_FREQUENT = 2000  # words, from which the script of a table is known
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,6 @@ def _fill(
     progress: Callable[[int], None] | None,
 ) -> None:
     composition = file.composition
-    options = options.decided(has_ngrams=isinstance(composition, Ngrams))
     if options.oov == "subword" and composition is None:
         raise ConfigError(
             f"oov is 'subword' and {file.origin} has no n-grams; expected hash or zero, or a fastText .bin model"
@@ -137,6 +138,9 @@ def _fill(
                 progress(rows.rows)
     if not rows.rows:
         raise VectorFormatError(f"{file.origin} holds no words; expected at least one")
+    options = options.decided(
+        has_ngrams=isinstance(composition, Ngrams), has_runs=mostly_runs(words[:_FREQUENT])
+    )
     counts = {name: file.oddities[name] for name in ("latin1", "spaced")}
     parts: dict[str, Any] = {"kind": "words"}
     if isinstance(composition, Pieces):

@@ -60,10 +60,11 @@ class SubwordVectors:
         self.rows = rows
         self.pieces = pieces
         self.options = (options or SourceOptions()).decided(has_ngrams=False)
-        if self.options.case == "fallback" or self.options.limit is not None:
+        options = self.options
+        if options.case == "fallback" or options.limit is not None or options.runs == "split":
             raise ConfigError(
-                "found case=fallback or a limit with vectors that compose every word from pieces; "
-                "expected case=keep or lower, and no limit"
+                "found case=fallback, runs=split or a limit with vectors that compose every word from pieces; "
+                "expected case=keep or lower, runs=word, and no limit"
             )
         self._fingerprint = fingerprint
         self._piece_cache: dict[str, list[int]] = {}

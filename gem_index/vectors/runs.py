@@ -1,0 +1,89 @@
+"""Vectors of runs of signs, in scripts that put no blanks between words, from the known words inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gem_index.text.analyzer import is_unspaced
+from gem_index.vectors.base import FloatArray
+
+__all__ = ["RUNS", "known_words", "mostly_runs", "vectors_of_runs"]
+
+RUNS = ("word", "split")
+"""How an unknown run of signs is looked up: like any word, or by the known words in it."""
+
+_LONGEST = 8  # signs of a word inside a run
+_SHARE = 0.2  # of words in such scripts, from which on a table is one of them
+_SIGNS_AT_ONCE = 1 << 16
+
+Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]
+"""Returns the row of each of some words, -1 for an unknown one."""
+
+
+def mostly_runs(words: Sequence[str]) -> bool:
+    """Tell whether a table of word vectors is for a script without blanks, from its most frequent words."""
+    return sum(map(is_unspaced, words)) > _SHARE * len(words)
+
+
+def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the known words in runs of signs: from left to right, each the longest; unknown signs are left out.
+
+    Parameters
+    ----------
+    text : str
+        Runs, with line breaks between them, which no word holds.
+    find : callable
+
+    Returns
+    -------
+    tuple of int64 array (n,)
+        The place in the text and the row of each word.
+    """
+    places: list[int] = []
+    found: list[int] = []
+    begin = 0  # of the next word
+    while begin < len(text):
+        block = text[begin : begin + _SIGNS_AT_ONCE + _LONGEST]
+        rows = find(
+            [block[at : at + n] for at in range(len(block)) for n in range(1, _LONGEST + 1)]
+        )
+        rows = rows.reshape(len(block), _LONGEST)
+        skipped = (rows >= 0)[:, ::-1].argmax(axis=1)  # longer parts that are unknown
+        row_of_longest = rows[np.arange(len(block)), _LONGEST - 1 - skipped].tolist()
+        lengths = (_LONGEST - skipped).tolist()
+        last = begin + len(block) == len(text)
+        at = 0
+        while at < len(block) and (last or at < _SIGNS_AT_ONCE):
+            row = row_of_longest[at]
+            if row < 0:
+                at += 1
+                continue
+            places.append(begin + at)
+            found.append(row)
+            at += lengths[at]
+        begin += at
+    return np.array(places, dtype=np.int64), np.array(found, dtype=np.int64)
+
+
+def vectors_of_runs(
+    words: Sequence[str], find: Find, take: Callable[[npt.NDArray[np.int64]], FloatArray]
+) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Return the places of the runs among some words that hold known words, and the means of those words' vectors (n, d)."""
+    from gem_index.kernels.rows import sum_rows
+
+    runs = [place for place, word in enumerate(words) if is_unspaced(word)]
+    text = "\n".join(words[place] for place in runs)
+    places, rows = known_words(text, find)
+    ends = np.cumsum([len(words[place]) + 1 for place in runs])
+    counts = np.bincount(np.searchsorted(ends, places, "right"), minlength=len(runs))
+    distinct, inside = np.unique(rows, return_inverse=True)
+    table = take(distinct)
+    sums = np.zeros((len(runs), table.shape[1]), dtype=np.float32)
+    sum_rows(table, inside.astype(np.int64), counts.astype(np.int64), sums)
+    held = counts > 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        means: FloatArray = np.nan_to_num(sums[held] / counts[held, None].astype(np.float32))
+    return np.array(runs, dtype=np.int64)[held], means
