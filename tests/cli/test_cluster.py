@@ -138,6 +138,8 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_too(corpus):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a script in the background may have set it to be ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         wait_for(lambda: list(corpus.glob("home/fits/*")), 60)
         os.killpg(process.pid, signal.SIGINT)
