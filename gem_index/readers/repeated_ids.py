@@ -1,0 +1,124 @@
+"""Which of several records with the same id is a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from gem_index.errors import InputError, RecordError
+from gem_index.files.inputs import split_member
+from gem_index.quoting import quoted
+from gem_index.text.written_forms import composed
+
+__all__ = [
+    "DUPLICATES",
+    "EveryRecord",
+    "FirstRecords",
+    "KeptRecords",
+    "LastRecords",
+    "check_new_id",
+    "check_readable_twice",
+]
+
+DUPLICATES = ("stop", "first", "last")
+"""What to do with records of one id."""
+
+
+class KeptRecords(Protocol):
+    """Decides about each record with an id, in order."""
+
+    def keeps(self, number: int, identifier: str, /) -> bool:
+        """Tell whether a record is a document."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether all records that were expected have come."""
+        ...
+
+
+class EveryRecord:
+    """Keeps every record; an error tells a repeated id."""
+
+    complete = True
+
+    def keeps(self, _number: int, _identifier: str, /) -> bool:
+        """Return True."""
+        return True
+
+
+class FirstRecords:
+    """Keeps the first record of each id."""
+
+    complete = True
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def keeps(self, _number: int, identifier: str, /) -> bool:
+        """Tell whether the id is new."""
+        known = composed(identifier)
+        if known in self._seen:
+            return False
+        self._seen.add(known)
+        return True
+
+
+class LastRecords:
+    """Keeps the last record of each id.
+
+    Parameters
+    ----------
+    numbers : mapping of str to int
+        The number of the last record of each id, in its composed form.
+    """
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._left = dict(numbers)
+
+    def keeps(self, number: int, identifier: str, /) -> bool:
+        """Tell whether the record is the last of its id."""
+        known = composed(identifier)
+        if self._left.get(known) != number:
+            return False
+        del self._left[known]
+        return True
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last record of each id has come."""
+        return not self._left
+
+
+def check_new_id(identifier: str, places: dict[str, str], name: str, line: int) -> None:
+    """Record the place of an id.
+
+    Raises
+    ------
+    RecordError
+        If the id occurred before.
+    """
+    known = composed(identifier)
+    if known in places:
+        raise RecordError(
+            name,
+            line,
+            f"the id {quoted(identifier)} came before in {places[known]}; expected each id once",
+        )
+    places[known] = f"{name} line {line}"
+
+
+def check_readable_twice(names: Sequence[str]) -> None:
+    """Check that inputs other than standard input are files.
+
+    Raises
+    ------
+    InputError
+        If one can be read only once.
+    """
+    for name in names:
+        path = split_member(name)[0]
+        if name != "-" and path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(
+                f"{name} can be read only once; expected a file, of which the last record of an id can be found"
+            )
