@@ -14,6 +14,10 @@ from gem_index import Document, Home
 from gem_index.errors import DatabaseVersionError
 
 ASSETS = Path(__file__).parent / "assets"
+REVISIONS = sorted(
+    path.name[5:9] for path in ASSETS.glob("home-*.json") if path.name != "home-0001.json"
+)
+NEWEST = "0010"
 
 
 @pytest.fixture
@@ -27,7 +31,7 @@ def old(tmp_path):
 def test_a_home_of_revision_0001(old):
     root, expected = old
     home = Home(root)
-    assert home.database_revision == "0010"
+    assert home.database_revision == NEWEST
     faq = home.collection("faq")
     assert faq.status().fingerprint == expected["fingerprint"]
     home.verify(fix=True)
@@ -47,6 +51,52 @@ def test_a_home_of_revision_0001(old):
     home.collection("empty").upsert([Document(id="1", text="a river")])
     assert home.verify() == []
     assert home.collection("faq").search("account", mode="lexical")[0].id in ("q1", "q5")
+
+
+def opened(tmp_path, revision):
+    """What ``make_home.py`` wrote with the last commit of a revision: a home, and what it answered."""
+    with tarfile.open(ASSETS / f"home-{revision}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "oldhome", json.loads((ASSETS / f"home-{revision}.json").read_text())
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+class TestEachRevision:
+    def test_everything_is_found(self, tmp_path, revision):
+        root, expected = opened(tmp_path, revision)
+        home = Home(root)
+        assert home.verify() == []
+        faq = home.collection("faq")
+        assert home.database_revision == NEWEST
+        assert faq.status().fingerprint == expected["fingerprint"]
+        assert {d.id: d.text for d in faq.documents()} == expected["documents"]
+        for query, before in expected["dense"].items():
+            hits = faq.search(query, 5, mode="dense")
+            assert [hit.id for hit in hits] == [name for name, _ in before]
+            scores = [score for _, score in before]
+            np.testing.assert_allclose([hit.score for hit in hits], scores, atol=1e-6)
+        assert home.models.open("m").fingerprint == expected["model"]
+        assert {hit.id for hit in faq.search("town hall", 2, where={"n": {"$lt": 2}})} <= {
+            "l1",
+            "q0",
+            "q1",
+            "l0",
+        }
+
+    def test_it_can_be_written(self, tmp_path, revision):
+        root, expected = opened(tmp_path, revision)
+        faq = Home(root).collection("faq")
+        faq.upsert([("new", "where can i renew my garden")])
+        faq.set_synonyms([["garden", "allotment"]])
+        faq.refit()
+        assert faq.search("renew my allotment", 1)[0].id == "new"
+        assert len(faq) == len(expected["documents"]) + 1
+        assert Home(root).verify() == []
+
+
+def test_there_is_a_home_of_each_revision():
+    """A migration is added: make the home of the revision before it with make_home.py."""
+    assert [*REVISIONS, NEWEST] == sorted(name.partition("_")[0] for name in HASHES)[1:]
 
 
 HASHES = {
