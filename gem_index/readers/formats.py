@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from gem_index.advice import Message
+from gem_index.advice import Action, Advice, Message
+from gem_index.checks import check_choice
 from gem_index.errors import InputError, MissingExtraError, RecordError
-from gem_index.files.inputs import COMPRESSED, open_input
+from gem_index.files.inputs import COMPRESSED, open_input, unpacked_name
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers.fields import LINE, Fields
@@ -28,6 +30,7 @@ __all__ = [
     "TABLES",
     "format_of_beginning",
     "format_of_name",
+    "input_format",
     "read_json_lines",
     "read_lines",
     "read_objects",
@@ -195,3 +198,33 @@ def format_of_beginning(begin: bytes) -> str:
     if _JSON_BEGINS.match(begin):
         return "json"
     return "jsonl" if begin.startswith(b"{") else "txt"
+
+
+def input_format(
+    name: str,
+    given: str | None,
+    open_file: Callable[[str], AbstractContextManager[io.BufferedReader]],
+) -> str | None:
+    """Return the format of an input: the given one, or by its name; None for standard input, whose first byte tells it.
+
+    Raises
+    ------
+    InputError
+        If the given format is unknown, or none was given and the name does not tell it.
+    """
+    if given is not None:
+        check_choice(given, "the format", FORMATS, error=InputError)
+        return given
+    if name == "-":
+        return None
+    found = format_of_name(name) or format_of_name(unpacked_name(name))
+    if found is None:
+        with open_file(name):
+            pass  # a missing file and a folder have errors of their own
+        raise InputError(
+            f"{name} is not of a known format; expected a name ending in "
+            f"{', '.join('.' + known for known in ENDINGS)} (also {', '.join(COMPRESSED)}), for a collection "
+            "also a document such as .md, .html, .pdf or .docx",
+            Advice(Action.GIVE_FORMAT),
+        )
+    return found

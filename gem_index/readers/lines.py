@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from gem_index.advice import Action, Advice, Message
 from gem_index.errors import ConfigError
@@ -64,6 +64,15 @@ class TableForm:
             raise ConfigError(
                 f"the names of the columns are {quoted(columns)}; expected a different name for each column"
             )
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as JSON values."""
+        given: dict[str, Any] = {} if self.header else {"header": False}
+        if self.column_names is not None:
+            given["column_names"] = list(self.column_names)
+        rest = {"delimiter": self.delimiter, "quote": self.quote, "table": self.table}
+        return given | {name: value for name, value in rest.items() if value is not None}
 
     @property
     def separator(self) -> str | None:

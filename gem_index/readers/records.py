@@ -12,8 +12,7 @@ from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import DuplicateIdError, InputError, RecordError
-from gem_index.files.inputs import COMPRESSED, open_input, split_member, unpacked_name
-from gem_index.quoting import quoted
+from gem_index.files.inputs import open_input, split_member
 from gem_index.readers.cleaning import cleaning_of, is_html
 from gem_index.readers.column_types import ColumnTypes, TypeChoice
 from gem_index.readers.encodings import AUTO, UTF8, as_utf8
@@ -21,22 +20,27 @@ from gem_index.readers.fields import LINE, FieldNames, Fields
 from gem_index.readers.findings import Findings
 from gem_index.readers.formats import (
     BINARY,
-    ENDINGS,
     FORMATS,
     TABLES,
     format_of_beginning,
-    format_of_name,
+    input_format,
 )
 from gem_index.readers.lines import Record, RecordFile, TableForm
 from gem_index.readers.missing_fields import missing_field
 from gem_index.readers.parts import WHOLE, Part
+from gem_index.readers.repeated_ids import (
+    DUPLICATES,
+    EveryRecord,
+    FirstRecords,
+    KeptRecords,
+    LastRecords,
+    check_new_id,
+    check_readable_twice,
+)
 from gem_index.readers.rereading import changed_meanwhile, file_name, file_state, readable_twice
 from gem_index.text.written_forms import composed
 
 __all__ = ["DUPLICATES", "DocumentReader"]
-
-DUPLICATES = ("stop", "first", "last")
-"""What to do with records of one id."""
 
 _PEEKED = 1 << 10  # bytes
 
@@ -142,7 +146,13 @@ class DocumentReader:
         self._types = ColumnTypes(self.types, {self.id_field or "id", *self._text_names})
         self._clean = cleaning_of(self.clean)
         check_choice(self.duplicates, "duplicates", DUPLICATES)
-        self._form = TableForm(**self._form_choices())
+        self._form = TableForm(
+            header=self.header,
+            column_names=self.column_names,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            table=self.table,
+        )
         self._begun: set[str] = set()  # tables
         self._copy: str | None = None  # of standard input
         self._findings = Findings()
@@ -166,42 +176,22 @@ class DocumentReader:
             found["types"] = self._types.kept
         if self.clean:
             found["clean"] = list(self.clean)
-        found.update(self._form_choices())
+        found.update(self._form.choices)
         return found
-
-    def _form_choices(self) -> dict[str, Any]:
-        """Return the arguments about tables that differ from their defaults, as JSON values."""
-        given: dict[str, Any] = {} if self.header else {"header": False}
-        names = self.column_names
-        if names is not None:
-            given["column_names"] = names if isinstance(names, str) else list(names)
-        for name in ("delimiter", "quote", "table"):
-            if getattr(self, name) is not None:
-                given[name] = getattr(self, name)
-        return given
 
     def __iter__(self) -> Iterator[Document]:
         with self._readable_twice() if self.duplicates == "last" else nullcontext():
-            last = self._last_records() if self.duplicates == "last" else None
+            kept = self._kept_records()
             self._findings = Findings()
-            places: dict[str, str] = {}
             good = 0
-            for number, document in self._documents(places):
-                if document.former_id is not None:
-                    pass  # it shares its id with none
-                elif last is not None:
-                    if last.get(composed(document.id)) != number:
-                        self._findings.repeated += 1
-                        continue
-                    del last[composed(document.id)]
-                elif self.duplicates == "first":
-                    if composed(document.id) in places:
-                        self._findings.repeated += 1
-                        continue
-                    places[composed(document.id)] = ""
+            for number, document in self._documents({}):
+                # a document with a former id shares its id with none
+                if document.former_id is None and not kept.keeps(number, document.id):
+                    self._findings.repeated += 1
+                    continue
                 good += 1
                 yield document
-            if last:
+            if not kept.complete:
                 raise changed_meanwhile(", ".join(self.names))
         self._end()
         if not good and self.part.whole:
@@ -221,7 +211,7 @@ class DocumentReader:
                     document = self._document(name, line, fields)
                     named = document.former_id is None
                     if named and self.on_problem is not None and self.duplicates == "stop":
-                        _check_new(document.id, places, name, line)
+                        check_new_id(document.id, places, name, line)
                 except RecordError as problem:
                     self._report(problem)
                     continue
@@ -229,6 +219,11 @@ class DocumentReader:
                 yield number, document
             if empty and self.part.whole:
                 raise InputError(f"{name} has no documents; expected at least one")
+
+    def _kept_records(self) -> KeptRecords:
+        if self.duplicates == "first":
+            return FirstRecords()
+        return LastRecords(self._last_records()) if self.duplicates == "last" else EveryRecord()
 
     def _last_records(self) -> dict[str, int]:
         """Return the number of the last record of each id."""
@@ -253,12 +248,7 @@ class DocumentReader:
         InputError
             If an input can be read only once.
         """
-        for name in self.names:
-            path = split_member(name)[0]
-            if name != "-" and path.exists() and not (path.is_file() or path.is_dir()):
-                raise InputError(
-                    f"{name} can be read only once; expected a file, of which the last record of an id can be found"
-                )
+        check_readable_twice(self.names)
         if "-" not in self.names:
             yield
             return
@@ -288,23 +278,27 @@ class DocumentReader:
                     if composed(self._document(name, line, fields).id) == composed(
                         error.document_id
                     ):
-                        _check_new(error.document_id, places, name, line)
+                        check_new_id(error.document_id, places, name, line)
             raise
 
     def texts(self) -> Iterator[str]:
         """Iterate over only the texts of the records, in order; a blank line of plain text is an empty text."""
-        return self._each(self._text)
+        return self._each(self._fields.text_of)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
-        return self._each(self._row)
+        return self._each(
+            lambda name, line, fields: self._fields.row(
+                name, line, fields, f"{file_name(name)}:{line}"
+            )
+        )
 
     def records(self) -> Iterator[tuple[int, Fields]]:
         """Iterate over the numbers and fields of the records, which need no text and no id; bad ones are reported."""
         self._checked = True
-        return self._each(_good)
+        return self._each(lambda _name, line, fields: (line, fields))
 
-    def _each(self, taken: Callable[[str, int, Fields | Message], Item]) -> Iterator[Item]:
+    def _each(self, taken: Callable[[str, int, Fields], Item]) -> Iterator[Item]:
         """Iterate over what a function takes from the records; bad ones are reported."""
         self._findings = Findings()
         for name in self.names:
@@ -312,23 +306,13 @@ class DocumentReader:
             for line, fields in self._records(name):
                 empty = False
                 try:
-                    yield taken(name, line, fields)
+                    yield taken(name, line, _good(name, line, fields))
                     self._any_good = True
                 except RecordError as problem:
                     self._report(problem)
             if empty and self.part.whole:
                 raise InputError(f"{name} is empty; expected at least one text")
         self._end()
-
-    def _text(self, name: str, line: int, fields: Fields | Message) -> str:
-        if isinstance(fields, Message):
-            raise RecordError(name, line, fields)
-        return self._fields.text_of(name, line, fields)
-
-    def _row(self, name: str, line: int, fields: Fields | Message) -> tuple[str, str]:
-        if isinstance(fields, Message):
-            raise RecordError(name, line, fields)
-        return self._fields.row(name, line, fields, f"{file_name(name)}:{line}")
 
     def _end(self) -> None:
         if self.on_end is not None:
@@ -419,19 +403,15 @@ class DocumentReader:
     def _clean_texts(self, fields: Fields) -> None:
         """Clean the text fields of a record, and count it."""
         findings = self._findings
+        texts = {name: fields.get(name) for name in self._text_names}
+        held = {name: text for name, text in texts.items() if isinstance(text, str)}
         findings.texts += 1
-        markup = changed = False
-        for name in self._text_names:
-            text = fields.get(name)
-            if not isinstance(text, str):
-                continue
-            if self.clean:
-                fields[name] = self._clean(text)
-                changed |= fields[name] != text
-            elif self.on_end is not None:
-                markup |= is_html(text)
-        findings.cleaned += changed
-        findings.markup += markup
+        if self.clean:
+            cleaned = {name: self._clean(text) for name, text in held.items()}
+            fields.update(cleaned)
+            findings.cleaned += cleaned != held
+        elif self.on_end is not None:
+            findings.markup += any(map(is_html, held.values()))
 
     def format_of(self, name: str) -> str | None:
         """Return the format of an input, None for standard input, whose first byte tells it.
@@ -441,42 +421,14 @@ class DocumentReader:
         InputError
             If its name does not tell it, and none was given.
         """
-        if self.format is not None:
-            check_choice(self.format, "the format", FORMATS, error=InputError)
-            return self.format
-        if name == "-":
-            return None
-        found = format_of_name(name) or format_of_name(unpacked_name(name))
-        if found is None:
-            with self.open_file(name):
-                pass  # a missing file and a folder have errors of their own
-            raise InputError(
-                f"{name} is not of a known format; expected a name ending in "
-                f"{', '.join('.' + known for known in ENDINGS)} (also {', '.join(COMPRESSED)}), for a collection "
-                "also a document such as .md, .html, .pdf or .docx",
-                Advice(Action.GIVE_FORMAT),
-            )
-        return found
+        return input_format(name, self.format, self.open_file)
 
     def _document(self, name: str, line: int, fields: Fields | Message) -> Document:
-        if isinstance(fields, Message):
-            raise RecordError(name, line, fields)
-        return self._fields.document(name, line, fields, f"{file_name(name)}:{line}")
+        good = _good(name, line, fields)
+        return self._fields.document(name, line, good, f"{file_name(name)}:{line}")
 
 
-def _good(name: str, line: int, fields: Fields | Message) -> tuple[int, Fields]:
+def _good(name: str, line: int, fields: Fields | Message) -> Fields:
     if isinstance(fields, Message):
         raise RecordError(name, line, fields)
-    return line, fields
-
-
-def _check_new(identifier: str, places: dict[str, str], name: str, line: int) -> None:
-    """Record the place of an id; raise RecordError if the id occurred before."""
-    known = composed(identifier)
-    if known in places:
-        raise RecordError(
-            name,
-            line,
-            f"the id {quoted(identifier)} came before in {places[known]}; expected each id once",
-        )
-    places[known] = f"{name} line {line}"
+    return fields
