@@ -112,9 +112,13 @@ class Home(HomeCollections):
         Raises
         ------
         HomeBusyError
-            If readers keep the database's old state for too long; run it again.
+            If readers keep the database's old state for too long, or a backup runs for too long; run it again.
         """
-        with self.workspace.write_lock(), reporting(progress, "encode") as show:
+        with (
+            self.workspace.sweep_lock(),
+            self.workspace.write_lock(),
+            reporting(progress, "encode") as show,
+        ):
             names = [name] if name is not None else [s.name for s in self.collections()]
             for each in names:
                 self.collection(each).compact(show)
@@ -123,14 +127,16 @@ class Home(HomeCollections):
     def backup(self, target: str | Path, progress: ProgressOption = None) -> None:
         """Copy the home to a new folder that can be used as a home; the original may be in use.
 
-        Writers wait, readers do not.
+        The copy has the state of the moment when it begins.
 
         Raises
         ------
         InputError
             If the folder exists or cannot be written.
+        HomeBusyError
+            If another backup or a compaction runs for too long.
         """
-        with self.workspace.write_lock(), reporting(progress, "backup") as show:
+        with self.workspace.sweep_lock(), reporting(progress, "backup") as show:
             self.workspace.copy_to(user_path(target), show)
 
     def verify(

@@ -294,8 +294,8 @@ class Database:
                 f"readers kept {self.path} busy, and deleted content is still in its log; compact the home again"
             )
 
-    def copy_to(self, path: Path) -> None:
-        """Write the current state to another file; other processes may read and write meanwhile.
+    def copy_to(self, path: Path, connection: Connection) -> None:
+        """Write the state that a reading transaction sees to another file; others may read and write meanwhile.
 
         Raises
         ------
@@ -303,10 +303,7 @@ class Database:
             If the file cannot be written.
         """
         try:
-            with (
-                self._engine.connect() as connection,
-                closing(sqlite3.connect(path)) as target,
-            ):
+            with closing(sqlite3.connect(path)) as target:
                 source = connection.connection.driver_connection
                 assert isinstance(source, sqlite3.Connection)
                 source.backup(target)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from sqlalchemy import Connection
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import (
@@ -127,10 +128,38 @@ class Workspace:
         HomeNotWritableError
             If the home cannot be written.
         """
+        with (
+            self._lock("write.lock", timeout) as outermost,
+            FORK_GATE.passing(),
+            self._write_note(outermost),
+            self._sweep_after(outermost),
+        ):
+            yield
+
+    @contextmanager
+    def sweep_lock(self, *, timeout: float | None = None) -> Iterator[None]:
+        """Hold the lock without which no sweep removes a folder; one process at a time.
+
+        A backup holds it, so that the files that it copies stay while others write. Code that also needs the write lock
+        takes this one first.
+
+        Raises
+        ------
+        HomeBusyError
+            If another process or thread holds it for longer.
+        HomeNotWritableError
+            If the home cannot be written.
+        """
+        with self._lock("sweep.lock", timeout), FORK_GATE.passing():
+            yield
+
+    @contextmanager
+    def _lock(self, name: str, timeout: float | None) -> Iterator[bool]:
+        """Hold a lock; yield whether this thread did not hold it before."""
         if self.database.read_only:
             raise self._not_writable(OSError(errno.EROFS, os.strerror(errno.EROFS)))
         lock = FileLock(
-            self.root / "write.lock",
+            self.root / name,
             timeout=self.settings.lock_timeout,
             mode=0o600,
             is_singleton=True,
@@ -139,16 +168,18 @@ class Workspace:
             lock.acquire(timeout=timeout)
         except Timeout as error:
             waited = self.settings.lock_timeout if timeout is None else timeout
+            busy = (
+                f"{self._writer()} has been writing to {self.root}"
+                if name == "write.lock"
+                else f"a backup or a compaction of {self.root} has been running"
+            )
             raise HomeBusyError(
-                f"{self._writer()} has been writing to {self.root} for {waited:g} s; "
-                "wait for it, or raise GEM_INDEX_LOCK_TIMEOUT"
+                f"{busy} for {waited:g} s; wait for it, or raise GEM_INDEX_LOCK_TIMEOUT"
             ) from error
         except OSError as error:
             raise self._not_writable(error) from error
         try:
-            outermost = lock.lock_counter == 1
-            with FORK_GATE.passing(), self._write_note(outermost), self._sweep_after(outermost):
-                yield
+            yield lock.lock_counter == 1
         finally:
             lock.release()
 
@@ -175,8 +206,10 @@ class Workspace:
             The removed folders; empty if they cannot be removed now, which the next sweep tries again.
         """
         try:
-            with self.database.reading() as connection:
+            with self.sweep_lock(timeout=0), self.database.reading() as connection:
                 return remove_leftovers(connection, self.root)
+        except HomeBusyError:  # a backup runs
+            return []
         except (OSError, GemIndexError) as error:
             _LOG.warning("leftovers of a killed process cannot be removed now: %s", error)
             return []
@@ -211,7 +244,7 @@ class Workspace:
     def copy_to(
         self, folder: Path, progress: Callable[[str, int, int], None] | None = None
     ) -> None:
-        """Copy the home to a new folder while others may read; the caller holds the write lock.
+        """Copy the home to a new folder while others may read and write; the caller holds the sweep lock.
 
         Parameters
         ----------
@@ -233,10 +266,12 @@ class Workspace:
             )
 
         def fill(new: Path) -> None:
-            self.database.copy_to(new / self.database.path.name)
+            with self.database.reading() as connection:
+                folders = self._used_folders(connection)
+                self.database.copy_to(new / self.database.path.name, connection)
             files = [
                 path
-                for kept in self._used_folders()
+                for kept in folders
                 for path in sorted(kept.rglob("*"))
                 if path.is_file() and path.suffix != ".lock" and not path.is_symlink()
             ]
@@ -254,15 +289,13 @@ class Workspace:
                 f"cannot write {folder}: {(error.strerror or str(error)).lower()}; expected a folder with room"
             ) from error
 
-    def _used_folders(self) -> list[Path]:
+    def _used_folders(self, connection: Connection) -> list[Path]:
         """Return the folders that rows of the database name."""
-        with self.database.reading() as connection:
-            sources = WordVectorRepository(connection).all()
-            collections = CollectionRepository(connection).all()
+        sources = WordVectorRepository(connection).all()
         folders = [self.vectors_folder / source.location for source in sources]
         folders += [
             self.collection_folder(collection.id) / collection.directory
-            for collection in collections
+            for collection in CollectionRepository(connection).all()
             if collection.directory is not None
         ]
         return folders

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -213,6 +214,58 @@ class TestBackup:
         with pytest.raises(InputError, match="cannot write .*: not a directory; expected a folder"):
             home.backup(tmp_path / "file" / "b")
         assert (tmp_path / "file").read_text() == "mine"
+
+    def test_others_write_meanwhile(self, home, faq, tmp_path):
+        """The copy has the state of its beginning; folders that writers replace meanwhile are removed after it."""
+        faq.upsert(documents(300))
+        faq.refit()
+        before = sorted(path.name for path in home.root.glob("collections/*/*"))
+        steps = []
+
+        def write_once(*step):
+            if not steps:
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(lambda: (faq.upsert([("new", "a new text")]), faq.refit())).result()
+                assert set(before) < {path.name for path in home.root.glob("collections/*/*")}
+            steps.append(step)
+
+        home.backup(tmp_path / "b", write_once)
+        assert steps
+        assert faq.get(["new"])
+        copy = Home(tmp_path / "b")
+        assert copy.verify() == []
+        assert copy.collection("faq").count() == 300
+        faq.upsert([("newer", "a newer text")])
+        assert not set(before) & {path.name for path in home.root.glob("collections/*/*")}
+
+    def test_a_compaction_and_another_backup_wait(self, tmp_path, monkeypatch):
+        """Otherwise compact would promise that no file has a deleted text while the backup keeps the old ones."""
+        monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.05")
+        home, refused = Home(tmp_path / "own"), []
+        home.build("faq", documents(30))
+
+        def try_once(*_):
+            def run(work):
+                with pytest.raises(
+                    HomeBusyError, match="a backup or a compaction of .* for 0.05 s"
+                ):
+                    work()
+                refused.append(work)
+
+            if not refused:
+                with ThreadPoolExecutor(1) as pool:
+                    other = Home(home.root)
+                    for work in (
+                        other.compact,
+                        other.collection("faq").compact,
+                        lambda: other.backup(tmp_path / "c"),
+                    ):
+                        pool.submit(run, work).result()
+
+        home.backup(tmp_path / "b", try_once)
+        assert len(refused) == 3
+        assert not (tmp_path / "c").exists()
+        home.compact()
 
     def test_that_does_not_fit_is_one_line(self, home, faq, tmp_path):
         faq.upsert(documents(3000))

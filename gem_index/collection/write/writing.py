@@ -151,7 +151,7 @@ def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
 
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
-    with access.workspace.write_lock():
+    with access.workspace.sweep_lock(), access.workspace.write_lock():
         with access.reading() as rows:  # the map has words of documents in the names of its topics
             folder = access.map_folder(rows.record)
         if folder.exists():
