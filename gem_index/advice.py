@@ -33,6 +33,7 @@ class Action(Enum):
     MAKE_COLLECTION = "make one with home.build(name, documents)"
     MAKE_HOME = "make one with Home(root)"
     MAKE_KEY = "make one with home.keys.add(name)"
+    MAKE_MAKER = "make one with home.keys.add(name, 'keys')"
     MAKE_KEY_OR_NONE = "make it with home.keys.add(name), or serve with insecure=True"
     NAME_ENCODING = "name the file's encoding, as encoding={encoding!r}"
     NAME_FIELD = "name the field that holds the {field}, as {field}='…'"
@@ -46,8 +47,10 @@ class Action(Enum):
     REBUILD_INDEX = "rebuild it with home.verify(fix=True)"
     READ_AS_JSON_LINES = "if each line is a JSON object, read it with format='jsonl'"
     READ_AS_TSV = "if it is separated by tabs and quotes nothing, read it with format='tsv'"
+    REMOVE_MAKER = "remove it with home.keys.remove({key!r})"
     REFIT = "call home.collection({collection!r}).refit()"
     REPLACE_FIELD = "replace them with replace=True"
+    SERVE_BACKUPS = "start it with ServeOptions(backups='folder')"
     SKIP_RECORDS = "skip such records with on_problem"
     REGISTER_VECTORS = "register a file with home.vectors.add(name, path), or name an existing file"
 

@@ -35,6 +35,7 @@ COMMANDS = {
     Action.MAKE_COLLECTION: "make one with: gem-index build NAME FILE",
     Action.MAKE_HOME: "make one with: gem-index build NAME FILE",
     Action.MAKE_KEY: "make one with: gem-index keys add NAME",
+    Action.MAKE_MAKER: "make one with: gem-index keys add NAME --allow keys",
     Action.MAKE_KEY_OR_NONE: "make it with gem-index keys add NAME, or say --insecure",
     Action.NAME_ENCODING: "name the file's encoding, as --encoding {encoding}",
     Action.NAME_FIELD: "name the field that holds the {field} with --{field}-field",
@@ -50,8 +51,10 @@ COMMANDS = {
         "if it is separated by tabs and quotes nothing, read it with --format tsv"
     ),
     Action.REPLACE_FIELD: "replace them with --replace",
+    Action.SERVE_BACKUPS: "start it with: gem-index serve --backups FOLDER",
     Action.SKIP_RECORDS: "skip such records with --on-error skip",
     Action.REBUILD_INDEX: "run: gem-index verify --fix",
+    Action.REMOVE_MAKER: "remove it with: gem-index keys remove {key}",
     Action.REFIT: "run: gem-index refit {collection}",
     Action.REGISTER_VECTORS: (
         "register a file with: gem-index vectors add NAME FILE, or name an existing file"

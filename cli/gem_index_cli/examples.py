@@ -108,10 +108,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index serve --port 8080",
         "gem-index serve --host 0.0.0.0 --key-file keys.txt --name search.example.org",
         "gem-index serve --alias text-embedding-3-small=gem-index",
+        "gem-index serve --backups /var/backups/gem-index",
     ),
-    "keys add": ("gem-index keys add shop --allow write",),
+    "keys add": (
+        "gem-index keys add shop --allow write",
+        "gem-index keys add team-lead --allow keys",
+    ),
     "keys list": ("gem-index keys list",),
-    "keys remove": ("gem-index keys remove shop",),
+    "keys remove": ("gem-index keys remove shop", "gem-index keys remove team-lead --made"),
     "mcp": (
         "gem-index mcp --collection faq",
         "gem-index mcp --http --port 8081 --allow-add",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from gem_index.advice import Action, Advice, Message
 from gem_index.errors import (
     ConfigError,
     InputError,
@@ -103,6 +104,13 @@ def serve(
         ),
     ] = None,
     table: Tables = None,
+    backups: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder outside of the home, in which requests of administrators may make backups of the home.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve the home over HTTP: embeddings, re-ranking, search, in the interfaces of OpenAI, Cohere, Jina and TEI."""
     try:
@@ -122,6 +130,7 @@ def serve(
         aliases=pairs_of("--alias", alias),
         targets=pairs_of("--target", target),
         tables=pairs_of("--table", table),
+        backups=None if backups is None else str(backups),
     )
     run(options, lambda address: typer.echo(f"Serving at {address} until Ctrl-C.", err=True))
 
@@ -151,6 +160,9 @@ def read_keys(path: Path) -> dict[str, Permission]:
             continue
         key, *rest = line.split()
         allowed = rest[0] if rest else "admin"
+        if rest == ["keys"]:
+            problem = "a key that allows keys has a name, which a key file cannot give; expected read, write or admin"
+            raise RecordError(str(path), number, Message(problem, Advice(Action.MAKE_MAKER)))
         if len(rest) > 1 or allowed not in ("read", "write", "admin"):
             raise RecordError(
                 str(path), number, "expected KEY, or KEY and one of read, write, admin"
@@ -166,7 +178,11 @@ def add(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the key, for the list and for removing it.")],
     allow: Annotated[
-        str, typer.Option(help="read, write or admin; each includes the ones before it.")
+        str,
+        typer.Option(
+            help="read, write, admin or keys; each includes the ones before it. A key for keys makes and removes keys that "
+            "allow less, by requests."
+        ),
     ] = "read",
     as_json: AsJson = False,
 ) -> None:
@@ -182,28 +198,43 @@ def add(
 def list_keys(context: typer.Context, as_json: AsJson = False) -> None:
     """List the keys, without the keys themselves."""
     rows = [
-        {"name": each.name, "allow": each.permission, "created_at": each.created_at}
+        {
+            "name": each.name,
+            "allow": each.permission,
+            "created_at": each.created_at,
+            "made_by": each.made_by,
+        }
         for each in home_of(context).keys.list()
     ]
     if as_json:
         print_json(rows)
     else:
         for row in rows:
-            say(f"{row['name']}: {row['allow']}, of {row['created_at']}")
+            maker = "" if row["made_by"] is None else f", made by {row['made_by']}"
+            say(f"{row['name']}: {row['allow']}, of {row['created_at']}{maker}")
 
 
 @keys.command()
 def remove(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the key.")],
+    made: Annotated[
+        bool, typer.Option("--made", help="Also remove the keys that it has made.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Remove a key; a running server refuses it within a second."""
-    home_of(context).keys.remove(name)
+    keys = home_of(context).keys
+    _, *also = keys.remove(name, made=made)
+    left = [each.name for each in keys.list() if each.made_by == name]
     if as_json:
-        print_json({"removed": name})
-    else:
-        say(f"removed the key {name}")
+        print_json({"removed": name, "also_removed": also, "made_keys_left": left})
+        return
+    say(f"removed the key {name}")
+    if also:
+        say(f"removed the keys that it made: {', '.join(also)}")
+    if left:
+        say(f"{len(left)} keys that it made are left: {', '.join(left)}")
 
 
 def register(app: typer.Typer) -> None:

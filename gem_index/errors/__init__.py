@@ -19,6 +19,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     │   ├── UnknownNameError       no collection, model or vectors of that name (suggests similar names)
     │   │   └── CollectionReplacedError  an open collection was dropped, and another made under its name
     │   ├── NameTakenError         the name is in use for something else
+    │   ├── KeyRefusedError        a key may not make or remove another key
     │   ├── DuplicateIdError       the same document id twice in one call
     │   ├── ExistingIdError        a document id is already stored and must not be replaced
     │   ├── FingerprintMismatchError  vectors of two encoders or sources would be mixed
@@ -66,6 +67,7 @@ from gem_index.errors.names import (
     DuplicateIdError,
     ExistingIdError,
     FingerprintMismatchError,
+    KeyRefusedError,
     NameTakenError,
     UnknownNameError,
 )
@@ -95,6 +97,7 @@ __all__ = [
     "HomeBusyError",
     "HomeNotWritableError",
     "InputError",
+    "KeyRefusedError",
     "MissingExtraError",
     "MissingFieldError",
     "MissingTargetError",

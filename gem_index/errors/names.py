@@ -14,6 +14,7 @@ __all__ = [
     "DuplicateIdError",
     "ExistingIdError",
     "FingerprintMismatchError",
+    "KeyRefusedError",
     "NameTakenError",
     "UnknownNameError",
 ]
@@ -73,6 +74,10 @@ class CollectionReplacedError(UnknownNameError):
 
 class NameTakenError(InputError):
     """The name is in use for something else."""
+
+
+class KeyRefusedError(InputError):
+    """A key of the HTTP server may not make or remove another key."""
 
 
 class DuplicateIdError(InputError):

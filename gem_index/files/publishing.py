@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = [
     "disk_errors",
     "publish_directory",
     "publish_file",
+    "remove_partials",
     "sync_directory",
     "sync_tree",
 ]
@@ -93,18 +95,20 @@ def _partial(path: Path) -> Path:
     return path.with_name(f".{path.name}{_PARTIAL}{os.getpid()}")
 
 
-def _remove_partial(path: Path) -> None:
-    """Remove the unfinished files and folders of a name whose process no longer runs.
+def remove_partials(folder: Path, names: re.Pattern[str], *, locked: bool = False) -> None:
+    """Remove the unfinished files and folders of some names whose process no longer runs.
 
-    One that cannot be removed stays for the next time: it is in nobody's way.
+    One that cannot be removed stays for the next time: it is in nobody's way. ``locked`` says that a lock of the caller
+    keeps every other process from writing them: a killed process may have had the number of one that runs.
     """
     import shutil
 
-    prefix = f".{path.name}{_PARTIAL}"
     with suppress(OSError):
-        for left in [each for each in path.parent.iterdir() if each.name.startswith(prefix)]:
-            process = left.name.removeprefix(prefix)
-            if not process.isdecimal() or _runs(int(process)):
+        for left in list(folder.iterdir()):
+            name, partial, process = left.name.removeprefix(".").rpartition(_PARTIAL)
+            if not partial or not names.fullmatch(name):
+                continue
+            if not process.isdecimal() or (not locked and _runs(int(process))):
                 continue
             if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
@@ -128,7 +132,7 @@ def publish_file(path: Path) -> Iterator[IO[bytes]]:
 
     What a killed process has left of an earlier writing is removed.
     """
-    _remove_partial(path)
+    remove_partials(path.parent, re.compile(re.escape(path.name)))
     temporary = _partial(path)
     try:
         with temporary.open("wb") as file:
@@ -169,7 +173,7 @@ def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     import shutil
 
     make_directory(path.parent)
-    _remove_partial(path)
+    remove_partials(path.parent, re.compile(re.escape(path.name)))
     temporary = _partial(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(mode=0o700)

@@ -8,17 +8,21 @@ import secrets
 from typing import Literal, get_args
 
 from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
+from gem_index.errors import ConfigError, KeyRefusedError, NameTakenError, UnknownNameError
 from gem_index.quoting import quoted
 from gem_index.store.keys import KeyRecord, KeyRepository
 from gem_index.store.workspace import Workspace, check_name
 
-__all__ = ["KeyLibrary", "Permission", "digest_of"]
+__all__ = ["MAKER", "KeyLibrary", "Permission", "digest_of"]
 
-Permission = Literal["read", "write", "admin"]
+Permission = Literal["read", "write", "admin", "keys"]
 """What a key allows; each includes those before it."""
 
+MAKER: Permission = "keys"
+"""The permission of keys that make and remove keys for less."""
+
 _PREFIX = "gem-"
+_MOST_MADE = 1000  # keys that keys have made: a server compares a request's key with all of them
 
 
 def digest_of(key: str) -> bytes:
@@ -42,8 +46,15 @@ class KeyLibrary:
         with self._workspace.database.reading() as connection:
             return KeyRepository(connection).all()
 
-    def add(self, name: str, permission: Permission = "read") -> str:
+    def add(self, name: str, permission: Permission = "read", *, maker: bytes | None = None) -> str:
         """Make a key and return it; it cannot be shown again.
+
+        Parameters
+        ----------
+        name : str
+        permission : {"read", "write", "admin", "keys"}
+        maker : bytes, optional
+            SHA-256 of the key of this home that makes it. Such a key must allow ``keys``, and the new one must not.
 
         Raises
         ------
@@ -51,6 +62,8 @@ class KeyLibrary:
             If there is a key of that name.
         ConfigError
             If there is no such permission.
+        KeyRefusedError
+            If the maker may not make it.
         """
         check_name("key", name)
         if permission not in get_args(Permission):
@@ -60,23 +73,74 @@ class KeyLibrary:
         key = _PREFIX + secrets.token_urlsafe(32)
         with self._workspace.database.writing() as connection:
             keys = KeyRepository(connection)
-            if any(each.name == name for each in keys.all()):
+            stored = keys.all()
+            made_by = None if maker is None else _check_maker(stored, maker).name
+            if maker is not None and permission == MAKER:
+                raise KeyRefusedError(
+                    "a key cannot make one that allows keys", Advice(Action.MAKE_MAKER)
+                )
+            if maker is not None and sum(each.made_by is not None for each in stored) >= _MOST_MADE:
+                raise KeyRefusedError(
+                    f"keys have made {_MOST_MADE} keys already; expected fewer: remove some first"
+                )
+            if any(each.name == name for each in stored):
                 raise NameTakenError(
                     f"a key is named {quoted(name)} already; expected a new name: remove it first"
                 )
-            keys.add(name, digest_of(key), permission)
+            keys.add(name, digest_of(key), permission, made_by)
         return key
 
-    def remove(self, name: str) -> None:
+    def remove(
+        self, name: str, *, made: bool = False, maker: bytes | None = None
+    ) -> builtins.list[str]:
         """Remove a key; a running server refuses it from then on.
+
+        Parameters
+        ----------
+        name : str
+        made : bool
+            Also remove the keys that it has made.
+        maker : bytes, optional
+            SHA-256 of the key of this home that removes it. Such a key must allow ``keys``, and the removed one must not.
+
+        Returns
+        -------
+        list of str
+            The names of the removed keys.
 
         Raises
         ------
         UnknownNameError
             If there is none of that name.
+        KeyRefusedError
+            If the maker may not remove it.
         """
         with self._workspace.database.writing() as connection:
             keys = KeyRepository(connection)
-            if not keys.remove(name):
-                known = [each.name for each in keys.all()]
+            stored = keys.all()
+            if maker is not None:
+                _check_maker(stored, maker)
+            found = next((each for each in stored if each.name == name), None)
+            if found is None:
+                known = [each.name for each in stored]
                 raise UnknownNameError("key", name, known, Advice(Action.MAKE_KEY))
+            if maker is not None and found.permission == MAKER:
+                raise KeyRefusedError(
+                    f"the key {name} allows keys, and a key cannot remove such a one",
+                    Advice(Action.REMOVE_MAKER, {"key": name}),
+                )
+            names = [name] + [each.name for each in stored if made and each.made_by == name]
+            for each in names:
+                keys.remove(each)
+        return names
+
+
+def _check_maker(stored: list[KeyRecord], digest: bytes) -> KeyRecord:
+    """Return the key that makes or removes another one; it may have been removed since its request came."""
+    found = [each for each in stored if each.digest == digest and each.permission == MAKER]
+    if not found:
+        raise KeyRefusedError(
+            "the key does not allow keys, or was removed; expected a key of the home that allows keys",
+            Advice(Action.MAKE_MAKER),
+        )
+    return found[0]

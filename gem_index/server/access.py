@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from gem_index.server.routing import READ, Context, KeyedRoute
-from gem_index.server.security import permission_of
+from gem_index.server.security import includes, permission_of
 
 __all__ = ["router"]
 
@@ -16,7 +16,11 @@ router = APIRouter(prefix="/access", tags=["Health"], route_class=KeyedRoute)
 
 @router.get("", dependencies=READ)
 async def access(request: Request, context: Context) -> dict[str, Any]:
-    """Return what the key of the request allows, and the names of the databases that it may push to."""
+    """Return what the key of the request allows: also the names of the databases that it may push to."""
     permission = permission_of(request)
-    targets = sorted(context.targets) if permission == "admin" else []
-    return {"permission": permission, "targets": targets}
+    everything = includes(permission, "admin")
+    return {
+        "permission": permission,
+        "targets": sorted(context.targets) if everything else [],
+        "backups": everything and context.backups is not None,
+    }

@@ -19,12 +19,14 @@ from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server import (
     access,
+    backups,
     cohere,
     collections,
     documents,
     fields,
     files,
     group_searching,
+    key_management,
     knowledge,
     maps,
     ollama,
@@ -35,6 +37,7 @@ from gem_index.server import (
     tei,
     weaviate,
 )
+from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.bodies import problem_of
 from gem_index.server.context import ServerContext
 from gem_index.server.documents import is_stream
@@ -79,6 +82,7 @@ def create_app(
     aliases: Mapping[str, str] | None = None,
     targets: Mapping[str, str] | None = None,
     tables: Mapping[str, str] | None = None,
+    backup_folder: BackupFolder | None = None,
     end_process: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """Return the application of a home.
@@ -101,12 +105,14 @@ def create_app(
         Vector databases that requests may push to: their URLs by name.
     tables : mapping of str to str, optional
         Tables of vector databases that are searched as collections are: their URLs by name.
+    backup_folder : BackupFolder, optional
+        Where requests may make backups; by default nowhere.
     end_process : callable
         Called at the end if threads still work, whose end the interpreter would wait for.
     """
     bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(
-        home, bounds, load_settings().threads, aliases or {}, targets or {}, tables
+        home, bounds, load_settings().threads, aliases or {}, targets or {}, tables, backup_folder
     )
 
     @asynccontextmanager
@@ -137,7 +143,8 @@ def create_app(
     openai.DIRECT.add_to(app, error_descriptions(OpenAIError))
     tei.DIRECT.add_to(app, error_descriptions(TeiError))
     for module in (
-        openai, access, collections, documents, fields, files, maps, searching, group_searching, knowledge,
+        openai, access, key_management, backups, collections, documents, fields, files, maps, searching,
+        group_searching, knowledge,
     ):  # fmt: skip
         app.include_router(module.router)
     app.include_router(files.inspections)

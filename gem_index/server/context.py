@@ -16,8 +16,10 @@ from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.home.collection_group import CollectionGroup
 from gem_index.quoting import quoted
+from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.encoding import EncodingQueue
 from gem_index.server.errors import (
+    NoBackupsError,
     OverloadedError,
     ShuttingDownError,
     TooLargeError,
@@ -59,6 +61,8 @@ class ServerContext:
         Vector databases that requests may push to, by name, because a request may not contain a URL.
     tables : mapping of str to str, optional
         Tables of vector databases that are searched as collections are, by name.
+    backups : BackupFolder, optional
+        Where requests may make backups.
 
     Raises
     ------
@@ -74,11 +78,13 @@ class ServerContext:
         aliases: Mapping[str, str],
         targets: Mapping[str, str],
         tables: Mapping[str, str] | None = None,
+        backups: BackupFolder | None = None,
     ) -> None:
         self.home = home
         self.limits = limits
         self.targets = dict(targets)
         self.tables = ServedTables(home, tables or {})
+        self.backups = backups
         self.collections = OpenCollections(home)
         self.models = ServedModels(home, self._encoder_of, aliases)
         self.memory = Memory(limits.memory)
@@ -89,6 +95,8 @@ class ServerContext:
         self._long_readers = ThreadPoolExecutor(threads, "gem-index-read-long")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._examiner = ThreadPoolExecutor(1, "gem-index-examine")
+        # the second thread refuses a backup while the first one makes another
+        self._backups = ThreadPoolExecutor(2, "gem-index-backup")
         self.upload_places = BoundedSemaphore(UPLOADS)
         self._write_turn = asyncio.Lock()
         self._ending = Event()
@@ -181,6 +189,22 @@ class ServerContext:
         """Return the result of a function that writes to a collection."""
         self.tables.check_collection(name)
         return await self.write(lambda: self.collections.ask(name, work))
+
+    def backup_folder(self) -> BackupFolder:
+        """Return the folder of the backups.
+
+        Raises
+        ------
+        NoBackupsError
+            If the server was started without one.
+        """
+        if self.backups is None:
+            raise NoBackupsError
+        return self.backups
+
+    async def back_up(self, work: Callable[[], _Result]) -> _Result:
+        """Make a backup beside all other requests."""
+        return await self._run(self._backups, work)
 
     async def model(self, name: str) -> Encoder:
         """Return the encoder of a model's name or fingerprint.
@@ -288,7 +312,9 @@ class ServerContext:
         if self._running:
             await asyncio.wait(self._running, timeout=_GRACE)
         ended = not self._running
-        for pool in (self._writer, self._readers, self._long_readers, self._examiner):
+        for pool in (
+            self._writer, self._readers, self._long_readers, self._examiner, self._backups,
+        ):  # fmt: skip
             pool.shutdown(wait=ended, cancel_futures=True)
         for table in self.tables:
             table.close(wait=ended)

@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from gem_index import errors
-from gem_index.advice import Action
+from gem_index.advice import Action, Advice
 from gem_index.quoting import quoted
+from gem_index.server.backup_folder import BackupRunningError, NoRoomError
 from gem_index.server.responses import JsonResponse
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "MemoryFullError",
     "MissingDocumentError",
     "MissingMapError",
+    "NoBackupsError",
     "OpenAIError",
     "OverloadedError",
     "PlainError",
@@ -94,6 +96,13 @@ class MissingMapError(errors.InputError):
         )
 
 
+class NoBackupsError(errors.InputError):
+    """The server was started without a folder for backups."""
+
+    def __init__(self) -> None:
+        super().__init__("this server makes no backups", Advice(Action.SERVE_BACKUPS))
+
+
 class UnauthorizedError(errors.InputError):
     """A request has no key, or an unknown one."""
 
@@ -149,7 +158,7 @@ _DESCRIPTIONS = {
     401: "The key is missing or unknown.",
     403: "The key does not allow this, or the header Host names another server.",
     404: "There is nothing of that name.",
-    409: "It exists already, or was made with another model.",
+    409: "It exists already, was made with another model, or is being made.",
     415: "The body has another type than the route accepts.",
     413: "The body, a text or the number of texts is too large.",
     422: "The body is not of the documented form, or a query has no word.",
@@ -159,14 +168,17 @@ _DESCRIPTIONS = {
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnauthorizedError, 401),
     (ForbiddenError, 403),
+    (errors.KeyRefusedError, 403),
     (errors.UnknownNameError, 404),
     (MissingDocumentError, 404),
     (MissingMapError, 404),
     (errors.MissingExtraError, 501),
+    (NoBackupsError, 501),
     (errors.NameTakenError, 409),
     (errors.ExistingIdError, 409),
     (errors.FingerprintMismatchError, 409),
     (errors.TargetChangedError, 409),
+    (BackupRunningError, 409),
     (TooLargeError, 413),
     (UnsupportedTypeError, 415),
     (OverloadedError, 429),
@@ -179,6 +191,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.TargetUnavailableError, 503),
     (errors.InputError, 400),
     (errors.DiskError, 507),
+    (NoRoomError, 507),
 )
 _KINDS = {
     401: "authentication_error",
@@ -218,6 +231,8 @@ _ROUTES = {
     Action.LEAVE_OUT_VECTORS: "leave out the vectors, or name those that GET /collections shows",
     Action.LIST_VECTORS: "the server's home lists them",
     Action.MAKE_COLLECTION: "make one with POST /collections",
+    Action.MAKE_KEY: "make one with POST /keys",
+    Action.MAKE_MAKER: "the operator of the server makes such a key on its machine",
     Action.NAME_ENCODING: "name the file's encoding, as encoding={encoding}",
     Action.NAME_FIELD: "name the field of the {field} in {field}_field",
     Action.NAME_TABLE: "upload a file with one list",
@@ -229,6 +244,8 @@ _ROUTES = {
     Action.REFIT: "POST /collections/{collection}/refit",
     Action.SKIP_RECORDS: "correct it, and upload the file again",
     Action.REGISTER_VECTORS: "add them to the server's home",
+    Action.REMOVE_MAKER: "the operator of the server removes it on its machine",
+    Action.SERVE_BACKUPS: "its operator starts it with a folder for backups",
 }
 """The advice of errors, with the routes and parameters of the server."""
 

@@ -17,7 +17,7 @@ from gem_index.server.errors import message_for, status_of
 from gem_index.server.guard import REQUEST_ID, log_server_error, note_failure
 from gem_index.server.responses import JsonResponse, to_json
 
-__all__ = ["EVENTS", "answer_with_events"]
+__all__ = ["EVENTS", "answer_with_events", "answer_with_progress"]
 
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -31,9 +31,8 @@ EVENTS: dict[int | str, dict[str, Any]] = {
 _EVERY = 10.0  # seconds without an event, after which a stream sends a comment
 
 Work = Callable[[Collection, Progress], Mapping[str, Any]]
-Run = Callable[
-    [str, Callable[[Collection], Mapping[str, Any]]], Coroutine[Any, Any, Mapping[str, Any]]
-]
+Running = Coroutine[Any, Any, Mapping[str, Any]]
+Run = Callable[[str, Callable[[Collection], Mapping[str, Any]]], Running]
 
 
 async def answer_with_events(
@@ -43,23 +42,32 @@ async def answer_with_events(
 
     ``run`` is a method of the context, by default the one for writes.
     """
-    run = run or context.change
+    started = run or context.change
+    await context.ask(
+        name, lambda collection: collection.name
+    )  # an unknown name is an answer with a status
+    return await answer_with_progress(
+        request, context, lambda progress: started(name, lambda c: work(c, progress))
+    )
+
+
+async def answer_with_progress(
+    request: Request, context: ServerContext, run: Callable[[Progress], Running]
+) -> Response:
+    """Run a long operation that reports its progress; it continues if the client disconnects."""
 
     def unheard(_stage: str, _done: int, _total: int) -> None:
         """Report no progress: this client waits for the result."""
         context.check_not_ending()
 
     if "text/event-stream" not in request.headers.get("accept", ""):
-        return JsonResponse(await run(name, lambda c: work(c, unheard)))
-    await context.ask(
-        name, lambda collection: collection.name
-    )  # an unknown name is an answer with a status
-    events = _events(context, run, name, work, request.scope[REQUEST_ID])
+        return JsonResponse(await run(unheard))
+    events = _events(context, run, request.scope[REQUEST_ID])
     return StreamingResponse(events, media_type="text/event-stream")
 
 
 async def _events(
-    context: ServerContext, run: Run, name: str, work: Work, request_id: str
+    context: ServerContext, run: Callable[[Progress], Running], request_id: str
 ) -> AsyncIterator[bytes]:
     loop, newest = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]](1)
 
@@ -78,7 +86,7 @@ async def _events(
             ended.exception()  # otherwise asyncio would log it, with its quotes of texts, if the client has disconnected
         put({})
 
-    running = asyncio.ensure_future(run(name, lambda c: work(c, note)))
+    running = asyncio.ensure_future(run(note))
     running.add_done_callback(end)
     while True:
         try:

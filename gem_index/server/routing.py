@@ -17,6 +17,7 @@ from gem_index.server.security import needs
 
 __all__ = [
     "ADMIN",
+    "KEYS",
     "READ",
     "WRITE",
     "Context",
@@ -34,6 +35,7 @@ may_read = needs("read")
 READ = [Depends(may_read)]
 WRITE = [Depends(needs("write"))]
 ADMIN = [Depends(needs("admin"))]
+KEYS = [Depends(needs("keys"))]
 
 
 async def context_of(request: Request) -> ServerContext:

@@ -23,10 +23,12 @@ from uvicorn.supervisors import Multiprocess
 
 from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError
+from gem_index.files.inputs import user_path
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
 from gem_index.quoting import quoted
 from gem_index.server.app import create_app
+from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.metrics import MULTIPROCESS
 from gem_index.server.responses import to_json
 from gem_index.server.settings import Limits
@@ -63,6 +65,8 @@ class ServeOptions:
         Pages of other sites that may send requests.
     aliases, targets, tables : mapping of str to str
         Other names of models; vector databases that requests may push to; tables of vector databases to search.
+    backups : str, optional
+        The folder in which requests may make backups.
     """
 
     home: str
@@ -76,6 +80,7 @@ class ServeOptions:
     aliases: Mapping[str, str] = field(default_factory=dict)
     targets: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
+    backups: str | None = None
 
     @property
     def local(self) -> bool:
@@ -205,7 +210,8 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
     Raises
     ------
     ConfigError
-        If an alias names no model, a target's URL is malformed, or a table has the name of a collection.
+        If an alias names no model, a target's URL is malformed, a table has the name of a collection, or backups cannot be
+        written.
     UnknownNameError, MissingTargetError
         If no installed engine has a target's scheme.
     """
@@ -221,6 +227,9 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
         aliases=options.aliases,
         targets=options.targets,
         tables=options.tables,
+        backup_folder=None
+        if options.backups is None
+        else BackupFolder(home, user_path(options.backups)),
         end_process=_end_process,
     )
     app.state.context.models.check_aliases()

@@ -9,11 +9,12 @@ from typing import get_args
 
 from fastapi import Request
 
+from gem_index.advice import Action, Advice
 from gem_index.home import Home
-from gem_index.home.key_library import Permission, digest_of
+from gem_index.home.key_library import MAKER, Permission, digest_of
 from gem_index.server.errors import ForbiddenError, UnauthorizedError
 
-__all__ = ["KeyRing", "needs", "permission_of"]
+__all__ = ["KeyRing", "digest_in", "includes", "needs", "permission_of", "ring_of"]
 
 _FRESH = 1.0  # seconds until the stored keys are read again
 _ORDER: tuple[Permission, ...] = get_args(Permission)
@@ -59,6 +60,10 @@ class KeyRing:
             raise UnauthorizedError("found an unknown key; expected one of this server's")
         return found[0]
 
+    def renew(self) -> None:
+        """Read the stored keys again with the next request."""
+        self._read_at = -_FRESH
+
     def _keys(self) -> dict[bytes, Permission]:
         now = time.monotonic()
         if now - self._read_at >= _FRESH:
@@ -70,17 +75,21 @@ class KeyRing:
         return self._known
 
 
+def includes(allowed: Permission, wanted: Permission) -> bool:
+    """Tell whether what is allowed includes a permission."""
+    return _ORDER.index(allowed) >= _ORDER.index(wanted)
+
+
 def needs(permission: Permission) -> Callable[[Request], Awaitable[None]]:
     """Return a check that refuses requests without a permission."""
-    wanted = _ORDER.index(permission)
 
     async def check(request: Request) -> None:
         """Refuse a request if its key does not have the permission."""
         allowed = permission_of(request)
-        if _ORDER.index(allowed) < wanted:
-            raise ForbiddenError(
-                f"the key allows to {allowed}; expected one that allows {permission}"
-            )
+        if not includes(allowed, permission):
+            advice = Advice(Action.MAKE_MAKER) if permission == MAKER else None
+            found = "found no key" if _key_in(request) is None else f"the key allows to {allowed}"
+            raise ForbiddenError(f"{found}; expected one that allows {permission}", advice)
 
     return check
 
@@ -93,8 +102,18 @@ def permission_of(request: Request) -> Permission:
     UnauthorizedError
         If it is missing or unknown.
     """
+    return ring_of(request).permission_of(_key_in(request))
+
+
+def ring_of(request: Request) -> KeyRing:
+    """Return the keys of the server of a request."""
     ring: KeyRing = request.app.state.keys
-    return ring.permission_of(_key_in(request))
+    return ring
+
+
+def digest_in(request: Request) -> bytes:
+    """Return the SHA-256 of the key of a request that was checked."""
+    return digest_of(_key_in(request) or "")
 
 
 def _checked(stored: str) -> Permission:

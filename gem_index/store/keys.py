@@ -22,14 +22,17 @@ class KeyRecord:
     digest : bytes
         SHA-256 of the key; the key is not stored.
     permission : str
-        ``read``, ``write`` or ``admin``.
+        ``read``, ``write``, ``admin`` or ``keys``.
     created_at : str
+    made_by : str, optional
+        The name of the key that made it; None if a command or Python did.
     """
 
     name: str
     digest: bytes
     permission: str
     created_at: str
+    made_by: str | None
 
 
 class KeyRepository:
@@ -44,9 +47,15 @@ class KeyRepository:
         rows = self._connection.execute(select(*columns).order_by(api_keys.c.name))
         return [KeyRecord(**row) for row in rows.mappings()]
 
-    def add(self, name: str, digest: bytes, permission: str) -> None:
+    def add(self, name: str, digest: bytes, permission: str, made_by: str | None) -> None:
         """Store a key; its name must be free."""
-        values = {"name": name, "digest": digest, "permission": permission, "created_at": now()}
+        values = {
+            "name": name,
+            "digest": digest,
+            "permission": permission,
+            "created_at": now(),
+            "made_by": made_by,
+        }
         self._connection.execute(insert(api_keys).values(values))
 
     def remove(self, name: str) -> bool:

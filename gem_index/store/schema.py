@@ -33,7 +33,7 @@ __all__ = [
     "vector_sources",
 ]
 
-HEAD_REVISION = "0010"
+HEAD_REVISION = "0011"
 """The revision that this version reads and writes; a test compares it with the newest migration."""
 
 metadata = MetaData(
@@ -240,6 +240,8 @@ api_keys = Table(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("digest", LargeBinary, nullable=False),  # SHA-256 of the key, which is not kept
-    Column("permission", Text, nullable=False),  # read, write or admin; each includes those before
+    # read, write, admin or keys; each includes those before
+    Column("permission", Text, nullable=False),
     Column("created_at", Text, nullable=False),
+    Column("made_by", Text),  # the name of the key that made it; NULL for a key of the operator
 )

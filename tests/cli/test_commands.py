@@ -372,9 +372,9 @@ def test_vectors(gem, vectors_folder, tmp_path):
 
 def test_database(gem, tmp_path):
     (tmp_path / "home").mkdir()  # a home without a database
-    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0010"}
-    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0010"}
-    assert gem("db", "current").out == "0010 (newest: 0010)\n"
+    assert gem("db", "current", "--json").json == {"revision": None, "newest": "0011"}
+    assert gem("db", "upgrade", "--json").json == {"before": None, "revision": "0011"}
+    assert gem("db", "current").out == "0011 (newest: 0011)\n"
 
 
 def test_skipping_bad_lines_reports_them(gem, tmp_path):

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from gem_index import Home
+from gem_index.home.key_library import digest_of
 from server_process import ServerProcess
 
 
@@ -14,18 +15,45 @@ class TestKeys:
         added = gem("keys", "add", "shop", "--allow", "write", "--json").json
         assert (added["name"], added["allow"]) == ("shop", "write")
         [listed] = gem("keys", "list", "--json").json
-        assert listed == {"name": "shop", "allow": "write", "created_at": listed["created_at"]}
+        assert listed == {
+            "name": "shop",
+            "allow": "write",
+            "created_at": listed["created_at"],
+            "made_by": None,
+        }
         assert added["key"] not in gem("keys", "list").out
-        assert gem("keys", "remove", "shop", "--json").json == {"removed": "shop"}
+        assert gem("keys", "remove", "shop", "--json").json == {
+            "removed": "shop",
+            "also_removed": [],
+            "made_keys_left": [],
+        }
         assert gem("keys", "list", "--json").json == []
         plain = gem("keys", "add", "other").out.strip()
         assert plain.startswith("gem-")
+
+    def test_keys_that_a_key_has_made(self, gem, tmp_path):
+        """Who removes a key that became known to others sees which keys it has made."""
+        home = Home(tmp_path / "home")
+        for maker in ("lead", "other"):
+            digest = digest_of(gem("keys", "add", maker, "--allow", "keys").out.strip())
+            for number in (1, 2):
+                home.keys.add(f"{maker}-{number}", maker=digest)
+        assert "lead-1: read, of " in gem("keys", "list").out
+        assert gem("keys", "list").out.count(", made by lead\n") == 2
+        assert "2 keys that it made are left: lead-1, lead-2" in gem("keys", "remove", "lead").out
+        answer = gem("keys", "remove", "other", "--made", "--json").json
+        assert answer == {
+            "removed": "other",
+            "also_removed": ["other-1", "other-2"],
+            "made_keys_left": [],
+        }
+        assert [each["name"] for each in gem("keys", "list", "--json").json] == ["lead-1", "lead-2"]
 
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
             (("add", "a b"), "the key name is 'a b'"),
-            (("add", "x", "--allow", "root"), "expected read, write, admin"),
+            (("add", "x", "--allow", "root"), "expected read, write, admin, keys"),
             (("remove", "nope"), "no key is named 'nope'"),
         ],
     )
@@ -48,6 +76,7 @@ class TestServe:
             (("--target", "=x"), "--target is ''"),
             (("--target", "lake=nosuch://x"), "nosuch"),
             (("--key-file", "absent.txt"), "absent.txt"),
+            (("--backups", "/proc/nowhere"), "cannot make the folder of the backups"),
         ],
     )
     def test_bad_input(self, gem, options, told):
@@ -63,6 +92,11 @@ class TestServe:
             ("# nothing\n\n", "holds no key"),
             ("secret root\n", "line 1: expected KEY"),
             ("a\nsecret read more\n", "line 2: expected KEY"),
+            (
+                "secret keys\n",
+                "line 1: a key that allows keys has a name, which a key file cannot give; expected read, write or admin: "
+                "make one with: gem-index keys add NAME --allow keys\n",
+            ),
         ],
     )
     def test_a_bad_key_file(self, gem, tmp_path, content, told):

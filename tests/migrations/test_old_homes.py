@@ -17,7 +17,7 @@ ASSETS = Path(__file__).parent / "assets"
 REVISIONS = sorted(
     path.name[5:9] for path in ASSETS.glob("home-*.json") if path.name != "home-0001.json"
 )
-NEWEST = "0010"
+NEWEST = "0011"
 
 
 @pytest.fixture
@@ -110,6 +110,7 @@ HASHES = {
     "0008_descriptions.py": "6ce0a0a8cb8c767ae29370827e92f877bed41ffb99d2abc3913035d54177c421",
     "0009_calibrations.py": "b30dd9d0d3143707e843bb795036e567cbe001bb4eb40a7c1f3e4bc2c2088638",
     "0010_synonyms.py": "431f9613f678a97cefbc727f3e964e1b321f12b18e4d670d5693577613580ba0",
+    "0011_makers_of_keys.py": "857f7fb43248f4bfaeb00f49e98722c862faf0cfbe73260dc74ad680d593923e",
 }
 
 

@@ -94,7 +94,7 @@ def test_a_newer_database_is_refused_by_name(path):
         connection.execute(text("UPDATE alembic_version SET version_num = '0999'"))
     with pytest.raises(
         DatabaseVersionError,
-        match="has the schema 0999, this gem-index knows up to 0010; .*upgrade",
+        match="has the schema 0999, this gem-index knows up to 0011; .*upgrade",
     ):
         Database(path)
     with sqlite3.connect(path) as connection:

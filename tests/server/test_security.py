@@ -11,6 +11,8 @@ from gem_index.server.app import create_app
 from gem_index.server.security import KeyRing
 from gem_index.server.settings import Limits
 
+ORDER = ("read", "write", "admin", "keys")
+
 
 def bearer(key):
     return {"Authorization": f"Bearer {key}"}
@@ -18,7 +20,7 @@ def bearer(key):
 
 @pytest.fixture
 def keys(home):
-    return {allowed: home.keys.add(allowed, allowed) for allowed in ("read", "write", "admin")}
+    return {allowed: home.keys.add(allowed, allowed) for allowed in ORDER}
 
 
 class TestAccess:
@@ -28,12 +30,16 @@ class TestAccess:
         ) as client:
             for allowed, key in keys.items():
                 answer = client.get("/access", headers=bearer(key)).json()
-                targets = ["a", "shop"] if allowed == "admin" else []  # names, never URLs
-                assert answer == {"permission": allowed, "targets": targets}
+                targets = ["a", "shop"] if allowed in ("admin", "keys") else []  # names, never URLs
+                assert answer == {"permission": allowed, "targets": targets, "backups": False}
             assert client.get("/access").status_code == 401
 
     def test_without_keys_everything_is_allowed(self, client):
-        assert client.get("/access").json() == {"permission": "admin", "targets": []}
+        assert client.get("/access").json() == {
+            "permission": "admin",
+            "targets": [],
+            "backups": False,
+        }
 
 
 class TestKeys:
@@ -57,7 +63,7 @@ class TestKeys:
         home.keys.add("shop")
         with pytest.raises(NameTakenError, match="shop"):
             home.keys.add("shop")
-        with pytest.raises(ConfigError, match="'root'; expected read, write, admin"):
+        with pytest.raises(ConfigError, match="'root'; expected read, write, admin, keys"):
             home.keys.add("other", "root")
         with pytest.raises(UnknownNameError, match="shop"):
             home.keys.remove("shp")
@@ -118,6 +124,11 @@ ROUTES = [
     ("POST", "/collections/faq/calibrate", {}, "admin"),
     ("POST", "/collections/faq/push", {"target": "x"}, "admin"),
     ("DELETE", "/collections/faq", None, "admin"),
+    ("POST", "/backup", None, "admin"),
+    ("GET", "/backups", None, "admin"),
+    ("GET", "/keys", None, "keys"),
+    ("POST", "/keys", {"name": "new"}, "keys"),
+    ("DELETE", "/keys/gem-index", None, "keys"),
 ]
 OPEN = [
     *("/health", "/health/live", "/health/ready", "/openapi.json"),
@@ -128,7 +139,7 @@ OPEN = [
 class TestRights:
     def test_each_route_asks_for_its_right(self, home, keys):
         home.create_collection("faq").upsert([("1", "a b")])
-        order = ["read", "write", "admin"]
+        order = ORDER
         with TestClient(create_app(home)) as client:
             for method, path, body, needed in ROUTES:
                 assert client.request(method, path, json=body).status_code == 401, path

@@ -7,14 +7,10 @@ import { confirmed } from "./key.js";
 import { go } from "./router.js";
 import { t, tNodes } from "./words.js";
 
-/** Return the place of these sections; it stays empty if the key does not allow them. */
-export function adminSections({ collection, refresh, signal }) {
-  const place = h("div", null);
-  api("GET", "access", { signal }).then(({ permission, targets }) => {
-    if (permission !== "admin") return;
-    fill(place, targets.length ? pushSection(targets, { collection, signal }) : null, dropSection({ collection, refresh }));
-  }).catch((error) => fill(place, explained(error) ? h("p", { class: "help" }, own(explained(error))) : null));
-  return place;
+/** Return these sections; none if the key does not allow them. */
+export function adminSections({ access, collection, refresh, signal }) {
+  if (!["admin", "keys"].includes(access.permission)) return null;
+  return [access.targets.length ? pushSection(access.targets, { collection, signal }) : null, dropSection({ collection, refresh })];
 }
 
 function pushSection(targets, { collection, signal }) {

@@ -9,15 +9,18 @@ import { mapView } from "./map.js";
 import { rerankView } from "./rerank.js";
 import { format, go, onPlace, place, setParams } from "./router.js";
 import { searchView } from "./search.js";
+import { hasServerView, serverView } from "./server.js";
 import { themeSwitch } from "./theme.js";
 import { uploadView } from "./upload.js";
 import { choose, count, language, LANGUAGES, preferred, speak, t, tNodes } from "./words.js";
 
 const VIEWS = {
   search: searchView, documents: documentsView, rerank: rerankView, compare: compareView, map: mapView, care: careView, upload: uploadView,
+  server: serverView,
 };
 
 const OF_TABLES = ["search", "rerank", "compare"]; // a table of a vector database can only be searched
+const OF_NONE = ["upload", "server"]; // these need no collection
 
 const main = document.getElementById("main");
 const select = h("select", { id: "collection", change: () => go({ collection: select.value, params: {} }) });
@@ -25,6 +28,7 @@ const about = h("p", { class: "about" });
 const links = Object.keys(VIEWS).map((name) => [name, h("a")]);
 const [problem, tell] = problemPlace();
 let collections = null; // until the server has told them
+let access = null; // what the key allows
 let mounted = null; // collection and view
 let leaving = new AbortController(); // its requests end with the view
 let update = null;
@@ -76,7 +80,8 @@ function languages() {
 /** Read the collections again; `chosen` is gone to. */
 async function refresh(chosen) {
   try {
-    const served = await api("GET", "collections");
+    const [served, allowed] = await Promise.all([api("GET", "collections"), api("GET", "access")]);
+    access = allowed;
     collections = [...served.collections, ...served.tables.map(({ name }) => ({ name, table: true }))];
     tell("");
   } catch (error) {
@@ -94,36 +99,39 @@ function show({ collection, view, params }) {
     return;
   }
   const starting = collections?.length === 0;
-  if (starting && view !== "upload") {
+  const offered = (known?.table ? OF_TABLES : Object.keys(VIEWS).filter((name) => name !== "server"))
+    .concat(access && hasServerView(access) ? ["server"] : []);
+  if (starting && !(OF_NONE.includes(view) && offered.includes(view))) {
     go({ view: "upload" }, { replace: true });
     return;
   }
-  const allowed = known?.table ? OF_TABLES : Object.keys(VIEWS);
-  const named = allowed.includes(view) ? view : "search";
+  const named = offered.includes(view) ? view : "search";
   const title = t(`views.${named}`);
   select.value = collection ?? "";
   fill(about, known?.table ? h("span", null, t("frame.table")) : known ? [h("span", null, count(known.documents, "document")), h("span", null, fittedOn(known))] : null);
   for (const [name, link] of links) {
-    link.parentElement.hidden = !allowed.includes(name);
+    link.parentElement.hidden = !offered.includes(name);
     link.setAttribute("href", format({ collection, view: name, params: {} })); // a fixed prefix: it leads nowhere else
     if (name === named) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   unfold(false);
-  document.title = `${collection ?? "gem-index"} \u00b7 ${title}`;
+  const of = named === "server" ? null : collection;
+  document.title = `${of ?? "gem-index"} \u00b7 ${title}`;
   const here = JSON.stringify([collection, named, collections === null]);
   if (mounted !== here) {
-    if (mounted !== null) announce(`${title} ${collection ?? ""}`);
+    if (mounted !== null) announce(`${title} ${of ?? ""}`);
     mounted = here;
     leaving.abort();
     leaving = new AbortController();
     const { signal } = leaving;
     const root = h("div", { class: `view ${named}` });
-    fill(main, h("h1", null, starting ? t("frame.start") : [title, collection ? [" ", own(collection, { class: "of" })] : null]), starting ? welcome() : null, root);
+    fill(main, h("h1", null, starting && named !== "server" ? t("frame.start") : [title, of ? [" ", own(of, { class: "of" })] : null]), starting && named !== "server" ? welcome() : null, root);
     const unknown = collection !== null && !known && collections?.length;
     if (collections === null) fill(root, h("div", { class: "actions" }, h("button", { type: "button", click: () => refresh().then(() => main.focus()) }, t("frame.again"))));
     else if (unknown) fill(root, h("p", { class: "problem" }, tNodes("frame.unknown", { name: own(collection) })));
-    update = collections !== null && !unknown && (known || named === "upload") ? VIEWS[named](root, {
+    update = collections !== null && !unknown && (known || OF_NONE.includes(named)) ? VIEWS[named](root, {
+      access,
       collection,
       status: known,
       statusOf: (name) => collections.find((each) => each.name === name),

@@ -16,7 +16,7 @@ export function fittedOn({ fitted, documents }) {
 }
 
 /** Make the view; returns what brings it to the present place. */
-export function careView(root, { collection, refresh, signal, setParams }) {
+export function careView(root, { access, collection, refresh, signal, setParams }) {
   const job = `refit ${collection}`;
   const facts = h("dl", { class: "facts" });
   const drift = h("div", null);
@@ -40,7 +40,7 @@ export function careView(root, { collection, refresh, signal, setParams }) {
     h("section", null, h("h2", null, t("care.near")),
       field(t("care.threshold"), threshold, t("care.threshold_help")),
       finding, groups),
-    adminSections({ collection, refresh, signal }),
+    adminSections({ access, collection, refresh, signal }),
     code.panel);
 
   async function attempt(run, control) {

@@ -1,6 +1,7 @@
 // Code for what is on the screen, quoted so that any text may be in it.
 
-import { announce, h } from "./dom.js";
+import { copyButton } from "./copy.js";
+import { h } from "./dom.js";
 import { t } from "./words.js";
 
 // Control, invisible and bidirectional characters, which a reader of code would not see.
@@ -154,26 +155,9 @@ export function codePanel(make, { table = false } = {}) {
       click: () => { chosen = language; show(); tabs.querySelector("[aria-pressed=true]").focus(); },
     }, language)));
   };
-  const copy = h("button", { type: "button", click: async () => {
-    await copied(code.textContent);
-    announce(t("code.copied"));
-    copy.textContent = t("code.copied");
-    setTimeout(() => { copy.textContent = t("code.copy"); }, 1500);
-  } }, t("code.copy"));
+  const copy = copyButton(() => code.textContent);
   const panel = h("details", { class: "code" }, h("summary", null, t("code.title")),
     h("div", { class: "row" }, tabs, copy), block);
   panel.addEventListener("toggle", () => { if (panel.open) show(); });
   return { panel, refresh: () => { if (panel.open) show(); } };
-}
-
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text); // not where the page came over plain HTTP from elsewhere
-  } catch {
-    const area = h("textarea", { value: text, "aria-hidden": "true", class: "hidden" });
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
 }

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { count, t } from "./words.js";
 
-const STAGES = ["read", "store", "encode", "fit", "index", "name", "place", "push"]; // of all kinds of work
+const STAGES = ["read", "store", "encode", "fit", "index", "name", "place", "push", "backup"]; // of all kinds of work
 const jobs = new Map(); // by name
 
 /** Return the work that was begun under a name and whose end nobody has seen, or undefined. */

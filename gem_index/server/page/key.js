@@ -1,7 +1,8 @@
 // The dialog that asks for a key.
 
-import { h, problemPlace } from "./dom.js";
-import { t } from "./words.js";
+import { copyButton } from "./copy.js";
+import { h, own, problemPlace } from "./dom.js";
+import { t, tNodes } from "./words.js";
 
 /** Ask for a key; null if the reader gives none. */
 export function askForKey(refused) {
@@ -33,14 +34,34 @@ export function askForKey(refused) {
   });
 }
 
-/** Ask a question that is answered by yes or no. */
-export function confirmed(question, yes) {
+/** Show a new key, once. */
+export function showKey(name, key) {
+  return new Promise((resolve) => {
+    const input = h("textarea", { id: "new-key", rows: 2, readonly: true, value: key, "aria-labelledby": "new-key-title", "aria-describedby": "new-key-once" });
+    const dialog = h("dialog", { "aria-labelledby": "new-key-title", closedby: "none" }, // a slip of the Escape key would lose it
+      h("h2", { id: "new-key-title" }, tNodes("keys.new", { name: own(name) })),
+      h("p", { id: "new-key-once" }, t("keys.once")),
+      input,
+      h("div", { class: "actions" }, copyButton(() => key), h("button", { type: "button", click: () => dialog.close() }, t("keys.close"))));
+    dialog.addEventListener("cancel", (event) => event.preventDefault()); // in browsers that do not know closedby
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve();
+    });
+    document.getElementById("dialogs").append(dialog);
+    dialog.showModal();
+    input.select();
+  });
+}
+
+/** Ask a question that is answered by yes or no; `danger` marks a yes that destroys something or gives much. */
+export function confirmed(question, yes, { danger = true } = {}) {
   return new Promise((resolve) => {
     let answer = false;
     const dialog = h("dialog", { "aria-labelledby": "question" },
       h("p", { id: "question" }, question),
       h("div", { class: "actions" },
-        h("button", { type: "button", class: "danger", click: () => { answer = true; dialog.close(); } }, yes),
+        h("button", { type: "button", class: danger ? "danger" : null, click: () => { answer = true; dialog.close(); } }, yes),
         h("button", { type: "button", autofocus: true, click: () => dialog.close() }, t("key.cancel"))));
     dialog.addEventListener("close", () => {
       dialog.remove();
