@@ -146,6 +146,12 @@ def topics(
             "-n", "--topics", help="Number of topics. Default: √(documents / 8), at most 24."
         ),
     ] = None,
+    main: Annotated[
+        int | None,
+        typer.Option(
+            help="Also join near topics to this number of main topics.", show_default=False
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -192,7 +198,7 @@ def topics(
     with progress_bar("read") as progress:
         if save_as is not None:
             found.check_field_is_free(save_as, where=accepted, replace=replace)
-        topics = found.topics(n, labels=names, where=accepted, progress=progress)
+        topics = found.topics(n, main=main, labels=names, where=accepted, progress=progress)
         if save_as is not None:
             found.set_field(
                 save_as, topics.field_values(), where=accepted, replace=replace, progress=progress
@@ -226,19 +232,28 @@ def topics(
         if len(each_one) > _LISTED:
             say(f"{len(each_one) - _LISTED} more: --json or --jsonl")
     else:
+        _print_topics(topics, named=bool(names))
+    if plot is not None:
+        say(f"Map: {plot}")
+
+
+def _print_topics(topics: Topics, *, named: bool) -> None:
+    """Print a line for each topic, in a table for each main topic if there are any."""
+    tables = [(f"{main.name}: {main.documents} documents", main.name) for main in topics.main]
+    for title, main in tables or [("", "")]:
         print_table(
-            (">documents", "name" if names else "words", "typical"),
+            (">documents", "name" if named else "words", "typical"),
             [
                 (
                     each.documents,
-                    each.name if names else ", ".join(each.words),
+                    each.name if named else ", ".join(each.words),
                     " ".join(each.examples[0].text[:_BEGINNING].split()) if each.examples else "",
                 )
                 for each in topics
+                if each.main == main
             ],
+            title,
         )
-    if plot is not None:
-        say(f"Map: {plot}")
 
 
 def _lines_of(path: Path) -> list[str]:

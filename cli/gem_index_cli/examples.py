@@ -68,6 +68,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "topics": (
         "gem-index topics faq -n 3",
+        "gem-index topics faq -n 3 --main 2",
         "gem-index topics faq --plot topics.html",
         "gem-index topics faq --documents --jsonl",
         "gem-index topics faq --save-as topic",

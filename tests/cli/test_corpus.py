@@ -120,6 +120,20 @@ def test_topics(gem, tickets, tmp_path):
     assert [t["documents"] for t in gem("topics", "tickets", *where, "--json").json] == [1]
 
 
+def test_main_topics(gem, tickets, tmp_path):
+    found = gem("topics", "tickets", "-n", "3", "--main", "2", "--json").json
+    main = [each["main"] for each in found]
+    assert len(set(main)) == 2
+    assert all(main)
+    shown = gem("topics", "tickets", "-n", "3", "--main", "2").out
+    for name in set(main):
+        documents = sum(each["documents"] for each in found if each["main"] == name)
+        assert f"{name}: {documents} document" in shown
+    assert gem("topics", "tickets", "-n", "3", "--main", "2", "-o", tmp_path / "t.csv").status == 0
+    assert main[0] in (tmp_path / "t.csv").read_text()
+    refused(gem("topics", "tickets", "-n", "2", "--main", "3"), "found 3 main topics to divide 2")
+
+
 def test_more_topics_than_texts(gem, tickets, state):
     before = state()
     refused(gem("topics", "tickets", "--documents", "-n", "99"), "found 99 topics to divide")
@@ -244,7 +258,8 @@ def test_topics_as_a_table_and_as_a_field(gem, tickets, tmp_path):
     each = ("topics", "tickets", "-n", 3, "--documents", "-o", path, "--show", "kind")
     assert gem(*each).out == f"6 rows in {path}.\n"
     rows = {row["id"]: row for row in map(json.loads, path.read_text().splitlines())}
-    assert rows["p1"] == {"id": "p1", "topic": 0, "name": topics[0]["name"], "kind": "p"}
+    name = topics[0]["name"]
+    assert rows["p1"] == {"id": "p1", "topic": 0, "name": name, "main": "", "kind": "p"}
     assert gem("status", "tickets", "--json").json["collections"][0]["since_fit"] == 0
     refused(gem("topics", "tickets", "--save-as", "topic"), "6 documents", "--replace")
     assert gem("topics", "tickets", "-n", 1, "--save-as", "topic", "--replace").status == 0

@@ -47,6 +47,45 @@ def test_topics_are_the_clusters_named_by_their_own_words(mixed):
     assert "residence" in found._repr_html_()
 
 
+def test_main_topics_are_groups_of_near_topics(mixed):
+    """Six topics of three subjects: each main topic has the topics, the documents and the words of one subject."""
+    found = mixed.topics(6, main=3)
+    assert [each.documents for each in found.main] == [40, 30, 20]
+    for main, words, kind in zip(found.main, KINDS.values(), KINDS, strict=True):
+        assert sorted(main.words) == sorted(words)
+        parts = [topic for topic in found if topic.main == main.name]
+        assert sum(topic.documents for topic in parts) == main.documents
+        assert {each.id.split()[0] for topic in parts for each in topic.examples} == {kind}
+        assert [each.id for each in main.examples] == [topic.examples[0].id for topic in parts]
+    assert [topic.words for topic in found] == [topic.words for topic in mixed.topics(6)]
+    assert found == mixed.topics(6, main=3)
+    row = next(iter(found.rows()))
+    assert row["main"] == found[0].main
+    by_document = {row["id"]: row for row in found.by_document().rows()}
+    assert by_document["visas 0"]["main"] == found.main[0].name
+
+
+def test_main_topics_at_the_ends(mixed):
+    [only] = mixed.topics(4, main=1).main
+    assert only.documents == 90
+    assert [each.main for each in mixed.topics(1, main=1)] == [only.name]
+    every = mixed.topics(4, main=4)
+    assert len({each.main for each in every}) == 4
+    assert [each.documents for each in every.main] == [each.documents for each in every]
+    plain = mixed.topics(4)
+    assert plain.main == ()
+    assert {each.main for each in plain} == {""}
+    with pytest.raises(InputError, match="found 5 main topics to divide 4 topics into"):
+        mixed.topics(4, main=5)
+    for wrong in (0, -1, 1.5, "2"):
+        with pytest.raises(InputError, match="the number of main topics is"):
+            mixed.topics(4, main=wrong)
+
+
+def test_main_topics_of_an_empty_collection(home):
+    assert home.create_collection("none").topics(main=2).main == ()
+
+
 def test_each_document_has_a_topic_unless_it_has_no_word(mixed):
     mixed.upsert([Document(id="marks", text="!?"), Document(id="copy", text="bank account loan")])
     mixed.upsert([Document(id="copy 2", text="bank account loan")])

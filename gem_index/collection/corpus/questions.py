@@ -110,6 +110,7 @@ class CorpusQuestions:
         self,
         n: int | None = None,
         *,
+        main: int | None = None,
         labels: Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
@@ -122,6 +123,9 @@ class CorpusQuestions:
         ----------
         n : int, optional
             Number of topics; by default √(distinct texts / 8), at most 24.
+        main : int, optional
+            Number of main topics: groups of near topics, whose list is the attribute ``main`` of the result. By default the
+            topics are not grouped.
         labels : sequence of str, optional
             Names to choose from: the ``name`` of each topic is the label whose vector is nearest to the center of the topic.
             By default it is the topic's first words.
@@ -138,7 +142,8 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If n is below 1, or larger than the number of distinct texts with words; or if a label has no word.
+            If n is below 1, or larger than the number of distinct texts with words; if main is below 1, or larger than the
+            number of topics; or if a label has no word.
         FilterError
             If the filter is not of the documented form.
         MissingExtraError
@@ -147,7 +152,7 @@ class CorpusQuestions:
         from gem_index.collection.corpus.topics import topics_of
 
         with reporting(progress, "read") as show:
-            return topics_of(self.access, n, labels, where, show)
+            return topics_of(self.access, n, main, labels, where, show)
 
     def label(
         self,

@@ -117,12 +117,15 @@ class Topic:
         The documents nearest to its center, the nearest first.
     name : str
         Its first words; other topics have other names.
+    main : str
+        The name of the main topic that it belongs to; empty without main topics.
     """
 
     words: tuple[str, ...]
     documents: int
     examples: tuple[TopicExample, ...]
     name: str = ""
+    main: str = ""
 
 
 @dataclass(frozen=True)

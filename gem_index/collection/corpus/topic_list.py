@@ -16,14 +16,14 @@ __all__ = ["TopicDocuments", "Topics"]
 
 
 class TopicDocuments(Tabular):
-    """A row for each document of a collection: its ``id``, and the position and the ``name`` of its ``topic``.
+    """A row for each document: its ``id``, the position of its ``topic``, and the names of this and of its main topic.
 
     Parameters
     ----------
     topics : Topics
     """
 
-    columns = ("id", "topic", "name")
+    columns = ("id", "topic", "name", "main")
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
@@ -31,15 +31,21 @@ class TopicDocuments(Tabular):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Iterate over the rows in the order in which the documents were stored."""
         for identifier, topic in self._topics.assigned.items():
-            name = None if topic is None else self._topics[topic].name
-            yield {"id": identifier, "topic": topic, "name": name}
+            found = None if topic is None else self._topics[topic]
+            yield {
+                "id": identifier,
+                "topic": topic,
+                "name": found and found.name,
+                "main": found and found.main,
+            }
 
 
 class Topics(list[Topic], Tabular):
     """The topics of a collection, the largest first; shown as a table in a notebook.
 
     As a table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) it has a row for each topic: its position, its
-    ``name``, its ``words``, the number of its ``documents``, and the ids of the ``examples``.
+    ``name``, its ``words``, the number of its ``documents``, the ids of the ``examples``, and the name of its ``main``
+    topic.
 
     Attributes
     ----------
@@ -48,6 +54,8 @@ class Topics(list[Topic], Tabular):
     assigned : dict
         For the id of each document, in the order in which they were stored, the position of its topic in the list; None for
         a document without words.
+    main : tuple of Topic
+        The main topics, the largest first; empty if none were asked for. Their documents are those of their topics.
     """
 
     def __init__(
@@ -55,18 +63,20 @@ class Topics(list[Topic], Tabular):
         topics: Iterable[Topic] = (),
         points: Iterable[TopicMapPoint] = (),
         assigned: Mapping[str, int | None] | None = None,
+        main: Iterable[Topic] = (),
     ) -> None:
         super().__init__(topics)
         self.points = tuple(points)
         self.assigned = dict(assigned or {})
+        self.main = tuple(main)
 
-    columns = ("topic", "name", "words", "documents", "examples")
+    columns = ("topic", "name", "words", "documents", "examples", "main")
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Iterate over the rows of the topics."""
         for place, topic in enumerate(self):
             examples = [example.id for example in topic.examples]
-            values = (place, topic.name, list(topic.words), topic.documents, examples)
+            values = (place, topic.name, list(topic.words), topic.documents, examples, topic.main)
             yield dict(zip(self.columns, values, strict=True))
 
     def by_document(self) -> TopicDocuments:

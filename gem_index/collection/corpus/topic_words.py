@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 
 import regex
@@ -64,6 +65,14 @@ class TopicWords:
             self._forms.setdefault(stem, Counter())[word] += 1
         self._counts[group].update({stem for stem, _ in found})
         self._texts += 1
+
+    def joined(self, groups: Sequence[int]) -> TopicWords:
+        """Return the same counts of larger groups: ``groups`` has the number of the larger group of each group."""
+        larger = copy(self)
+        larger._counts = [Counter[str]() for _ in range(max(groups) + 1)]
+        for counts, group in zip(self._counts, groups, strict=True):
+            larger._counts[group].update(counts)
+        return larger
 
     def telling(self) -> list[tuple[str, ...]]:
         """Return for each group the words that distinguish it best from all texts, the best first.

@@ -11,6 +11,7 @@ import numpy as np
 from gem_index.arrays import F32, I32, I64
 from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
+from gem_index.collection.corpus.main_topics import main_groups, main_topics
 from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.corpus.topic_words import TopicWords, topic_names
@@ -39,6 +40,7 @@ Labeled: TypeAlias = tuple[Sequence[str], F32]
 def topics_of(
     access: CollectionAccess,
     n: int | None,
+    main: int | None,
     labels: Sequence[str],
     where: Mapping[str, Any] | None,
     show: Progress | None,
@@ -46,9 +48,11 @@ def topics_of(
     """Return the topics of a collection; see :meth:`gem_index.Collection.topics`."""
     if n is not None:
         n = check_whole_number(n, "the number of topics", 1, error=InputError)
+    if main is not None:
+        main = check_whole_number(main, "the number of main topics", 1, error=InputError)
     _clustering()  # before minutes of encoding
     named = _named_by(access, labels)
-    return topics_in(access, read_corpus(access, where, show), n, show, named)
+    return topics_in(access, read_corpus(access, where, show), n, show, named, main)
 
 
 def _named_by(access: CollectionAccess, labels: Sequence[str]) -> Labeled | None:
@@ -71,6 +75,7 @@ def topics_in(
     n: int | None,
     show: Progress | None,
     labels: Labeled | None = None,
+    main: int | None = None,
 ) -> Topics:
     """Return the topics of the documents of a corpus."""
     known = rows_with_words(corpus.vectors)
@@ -88,7 +93,8 @@ def topics_in(
     topics, nearness = assigned_to(corpus.vectors, centres)
     given = [] if labels is None else [labels[0][i] for i in assigned_to(centres, labels[1])[0]]
     topics[np.setdiff1d(np.arange(len(topics)), known)] = -1
-    return _described(access, corpus, topics, nearness, given, show)
+    groups = None if main is None else main_groups(centres, main)
+    return _described(access, corpus, topics, nearness, given, groups, show)
 
 
 def _clustering() -> Any:
@@ -133,6 +139,7 @@ def _described(
     topics: I32,
     nearness: F32,
     given: Sequence[str],
+    groups: Sequence[int] | None,
     show: Progress | None,
 ) -> Topics:
     """Return the topics with their words and examples, and the points of a map."""
@@ -169,16 +176,20 @@ def _described(
                 show("name", begin + len(part), len(wanted))
     telling = words.telling()
     names = topic_names([(given[t],) for t in order] if given else telling)
+    found = [
+        Topic(
+            telling[place],
+            int(sizes[t]),
+            tuple(kept[number] for number in examples[place].tolist() if number in kept),
+            names[place],
+        )
+        for place, t in enumerate(order)
+    ]
+    main: list[Topic] = []
+    if groups is not None:
+        found, main = main_topics(found, [groups[t] for t in order], words)
     return Topics(
-        (
-            Topic(
-                telling[place],
-                int(sizes[t]),
-                tuple(kept[number] for number in examples[place].tolist() if number in kept),
-                names[place],
-            )
-            for place, t in enumerate(order)
-        ),
+        found,
         (
             TopicMapPoint(
                 kept[number].id,
@@ -190,6 +201,7 @@ def _described(
             if number in kept
         ),
         assigned,
+        main,
     )
 
 

@@ -1,0 +1,73 @@
+"""Main topics: groups of near topics, by Ward's method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gem_index.arrays import F32
+from gem_index.collection.corpus.results import Topic
+from gem_index.collection.corpus.topic_words import TopicWords, topic_names
+from gem_index.errors import InputError, MissingExtraError
+
+__all__ = ["main_groups", "main_topics"]
+
+
+def main_groups(centres: F32, count: int) -> list[int]:
+    """Return the number of the main topic of each topic, from the centres (n, d) of the topics.
+
+    Ward's method joins the two groups whose union is the most compact. Of the methods that ``benchmarks/main_topics.py``
+    compares, average and complete linkage make one large group of many topics, and k-means agrees less with labels.
+
+    Raises
+    ------
+    InputError
+        If there are fewer topics than that.
+    """
+    try:
+        from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError("topics", "topics") from error
+    if count > len(centres):
+        raise InputError(
+            f"found {count} main topics to divide {len(centres)} topics into; expected at most that many"
+        )
+    if len(centres) == 1:
+        return [0]
+    groups: list[int] = AgglomerativeClustering(count).fit(centres).labels_.tolist()
+    return groups
+
+
+def main_topics(
+    topics: Sequence[Topic], groups: Sequence[int], words: TopicWords
+) -> tuple[list[Topic], list[Topic]]:
+    """Return topics with the names of their main topics, and the main topics, the largest first.
+
+    Parameters
+    ----------
+    topics : sequence of Topic
+    groups : sequence of int
+        The number of the main topic of each topic.
+    words : TopicWords
+        The words of each topic.
+    """
+    members = {
+        group: [t for t, g in zip(topics, groups, strict=True) if g == group] for group in groups
+    }
+    sizes = {group: sum(t.documents for t in found) for group, found in members.items()}
+    order = sorted(members, key=lambda group: -sizes[group])  # equal sizes: as their largest topics
+    telling = words.joined([order.index(group) for group in groups]).telling()
+    names = topic_names(telling)
+    main = [
+        Topic(
+            telling[place],
+            sizes[group],
+            tuple(each.examples[0] for each in members[group] if each.examples),
+            names[place],
+        )
+        for place, group in enumerate(order)
+    ]
+    return [
+        replace(topic, main=names[order.index(group)])
+        for topic, group in zip(topics, groups, strict=True)
+    ], main
