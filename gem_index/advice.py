@@ -52,6 +52,9 @@ class Action(Enum):
     REPLACE_FIELD = "replace them with replace=True"
     SERVE_BACKUPS = "start it with ServeOptions(backups='folder')"
     SKIP_RECORDS = "skip such records with on_problem"
+    WRITE_TABLE = (
+        "write a table with home.collection({collection!r}).write_documents(path, vectors=True)"
+    )
     REGISTER_VECTORS = "register a file with home.vectors.add(name, path), or name an existing file"
 
 

@@ -56,6 +56,7 @@ COMMANDS = {
     Action.REBUILD_INDEX: "run: gem-index verify --fix",
     Action.REMOVE_MAKER: "remove it with: gem-index keys remove {key}",
     Action.REFIT: "run: gem-index refit {collection}",
+    Action.WRITE_TABLE: "write a table with: gem-index list {collection} --vectors -o FILE.csv",
     Action.REGISTER_VECTORS: (
         "register a file with: gem-index vectors add NAME FILE, or name an existing file"
     ),

@@ -96,6 +96,12 @@ def list_documents(
             show_default=False,
         ),
     ] = None,
+    vectors: Annotated[
+        bool,
+        typer.Option(
+            "--vectors", help="Also write the vector of each document to --output, as a column."
+        ),
+    ] = False,
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
@@ -104,13 +110,15 @@ def list_documents(
         check_whole_number(limit, "--limit", 1)
     limit = None if limit is None else min(limit, sys.maxsize)
     check_table(output, show)
+    if vectors and output is None:
+        raise InputError("found --vectors without --output; expected a file for them: -o FILE")
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
     if output is not None:
         fields = None if show is None else names_of(show)
         with progress_bar("write") as progress:
             number = found.write_documents(
-                output, accepted, fields=fields, limit=limit, progress=progress
+                output, accepted, fields=fields, limit=limit, vectors=vectors, progress=progress
             )
         tell_rows(found.name, number, output, as_json)
         return

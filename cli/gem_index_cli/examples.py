@@ -51,6 +51,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gem-index list faq --limit 5",
         'gem-index list faq --where \'{"tags": "law"}\' --jsonl',
         "gem-index list faq -o faq.csv --show year,topic",
+        "gem-index list faq -o faq.parquet --vectors",
     ),
     "count": (
         "gem-index count faq",

@@ -13,6 +13,7 @@ from gem_index.collection.state.document_rows import (
     column_names,
     rows_of_documents,
     rows_with_fields,
+    rows_with_vectors,
 )
 from gem_index.collection.state.documents import StoredDocuments
 from gem_index.documents import Document
@@ -44,9 +45,12 @@ class CollectionTables(StoredDocuments):
         *,
         fields: Sequence[str] | None = None,
         limit: int | None = None,
+        vectors: bool = False,
         progress: ProgressOption = None,
     ) -> int:
         """Write the documents to a file: ``id``, ``text``, and a column for each field of the metadata.
+
+        The file is for other programs; :meth:`export` writes one from which the collection can be restored.
 
         Parameters
         ----------
@@ -58,6 +62,8 @@ class CollectionTables(StoredDocuments):
             The metadata fields. By default all. A field called ``id`` or ``text`` is the column ``metadata.id`` and so on.
         limit : int, optional
             The largest number of documents.
+        vectors : bool
+            Also write the ``vector`` of each whole text: in Parquet a list of float32, else a JSON list of numbers.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -75,11 +81,17 @@ class CollectionTables(StoredDocuments):
         MissingExtraError
             If the file is Parquet and pyarrow is not installed.
         """
-        columns = column_names(self._checked(fields), OWN_COLUMNS)
+        own = _OWN if vectors else OWN_COLUMNS
+        columns = column_names(self._checked(fields), own)
         documents = self.documents(where, limit=limit)
         with reporting(progress, "write") as show:
-            rows = rows_of_documents(counted(documents, "write", show), columns)
-            return write_table(path, (*OWN_COLUMNS, *columns.values()), rows)
+            shown = counted(documents, "write", show)
+            rows = (
+                rows_with_vectors(shown, columns, self.access.encoder().encode)
+                if vectors
+                else rows_of_documents(shown, columns)
+            )
+            return write_table(path, (*own, *columns.values()), rows)
 
     def write_rows(self, path: str | Path, result: Tabular, *, fields: Sequence[str] = ()) -> int:
         """Write a result of this collection to a file, row by row: near-duplicates, topics, labels, new subjects, counts.

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
@@ -86,14 +89,19 @@ def _cell(value: Any) -> str:
     """Return a value as text; JSON, unless it is a text or missing."""
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, default=_numbers)
+
+
+def _numbers(vector: npt.NDArray[np.float32]) -> list[float]:
+    """Return the numbers of a vector with as many digits as float32 needs."""
+    return [float(f"{number:.9g}") for number in vector.tolist()]
 
 
 def _write_lines(file: IO[bytes], columns: Sequence[str], rows: Iterable[Row]) -> int:
     count = 0
     for row in rows:
         fields = {name: row[name] for name in columns if name in row}
-        file.write(json.dumps(fields, ensure_ascii=False).encode() + b"\n")
+        file.write(json.dumps(fields, ensure_ascii=False, default=_numbers).encode() + b"\n")
         count += 1
     return count
 
@@ -126,9 +134,14 @@ def arrow_table(columns: Sequence[str], rows: Iterable[Row]) -> pa.Table:
 
 
 def arrow_column(values: Sequence[Any]) -> pa.Array:
-    """Return values as a column of their type; as JSON if Arrow has no type for all of them."""
+    """Return values as a column of their type; as JSON if Arrow has no type for all of them.
+
+    Vectors, arrays of one length, are a column of lists of this length.
+    """
     import pyarrow as pa
 
+    if len(values) and isinstance(values[0], np.ndarray):
+        return pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(values)), len(values[0]))
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

@@ -45,6 +45,20 @@ def test_list(gem, tickets, tmp_path):
     ]
 
 
+def test_list_with_vectors(gem, tickets, tmp_path):
+    assert gem("list", "tickets", "--vectors", "-o", tmp_path / "v.csv").status == 0
+    rows = rows_of(tmp_path / "v.csv")
+    assert list(rows[0]) == ["id", "text", "vector", "day", "kind"]
+    assert len(json.loads(rows[0]["vector"])) == 256
+    refused = gem("list", "tickets", "--vectors")
+    assert (refused.status, refused.err) == (
+        2,
+        "Error: found --vectors without --output; expected a file for them: -o FILE\n",
+    )
+    told = gem("export", "tickets", "-o", tmp_path / "e.csv").err
+    assert told.endswith("write a table with: gem-index list tickets --vectors -o FILE.csv\n")
+
+
 def test_what_is_written_can_be_built_again(gem, tickets, tmp_path):
     for name in ("list.csv", "list.jsonl", "list.parquet"):
         assert gem("list", "tickets", "-o", tmp_path / name).status == 0

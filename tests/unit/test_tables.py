@@ -3,6 +3,8 @@
 import csv
 import json
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -53,6 +55,39 @@ def test_documents_with_metadata_as_columns(faq, tmp_path):
     )
     assert table["mixed"].to_pylist() == [None, None, "1", '"one"']
     assert table["year"].to_pylist() == [2020, 2021, None, 2020.5]
+
+
+def test_documents_with_vectors(faq, tmp_path):
+    """The numbers of each format are the float32 numbers of the vectors; a field called vector keeps its column."""
+    faq.upsert(
+        [Document(id="5", text="a visa", metadata={"vector": "mine"}), Document(id="6", text="?!")]
+    )
+    ids, vectors = faq.vectors()
+    for name in ("v.jsonl", "v.csv", "v.parquet"):
+        assert faq.write_documents(tmp_path / name, vectors=True) == 6
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table.schema.field("vector").type == pa.list_(pa.float32(), vectors.shape[1])
+    written = {
+        "v.jsonl": [(row["id"], row["vector"]) for row in read(tmp_path / "v.jsonl")],
+        "v.csv": [(row["id"], json.loads(row["vector"])) for row in read(tmp_path / "v.csv")],
+        "v.parquet": list(zip(table["id"].to_pylist(), table["vector"].to_pylist(), strict=True)),
+    }
+    for rows in written.values():
+        assert [name for name, _ in rows] == ids
+        np.testing.assert_array_equal(np.array([v for _, v in rows], np.float32), vectors)
+    assert not np.any(vectors[-1])
+    assert read(tmp_path / "v.jsonl")[4]["metadata.vector"] == "mine"
+    assert faq.write_documents(tmp_path / "one.parquet", {"year": 2020}, vectors=True) == 1
+    for name in ("none.parquet", "none.csv"):
+        assert faq.write_documents(tmp_path / name, {"year": 1900}, vectors=True) == 0
+    assert read(tmp_path / "none.csv") == []
+
+
+def test_an_export_as_csv_names_the_table(faq, tmp_path):
+    with pytest.raises(
+        InputError, match=r"write a table with .*write_documents\(path, vectors=True"
+    ):
+        faq.export(tmp_path / "x.csv")
 
 
 def test_chosen_fields_and_a_filter(faq, tmp_path):

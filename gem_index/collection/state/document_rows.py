@@ -6,9 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from gem_index.arrays import F32
 from gem_index.documents import Document
 
-__all__ = ["OWN_COLUMNS", "column_names", "rows_of_documents", "rows_with_fields"]
+__all__ = [
+    "OWN_COLUMNS",
+    "column_names",
+    "rows_of_documents",
+    "rows_with_fields",
+    "rows_with_vectors",
+]
 
 OWN_COLUMNS = ("id", "text")
 _BLOCK = 1000  # documents
@@ -25,6 +32,19 @@ def rows_of_documents(
     """Iterate over the rows of documents: id, text and the fields that they have."""
     for document in documents:
         yield {"id": document.id, "text": str(document.text), **_fields(document, columns)}
+
+
+def rows_with_vectors(
+    documents: Iterable[Document],
+    columns: Mapping[str, str],
+    encode: Callable[[list[str]], F32],
+) -> Iterator[dict[str, Any]]:
+    """Iterate over the rows of documents with the ``vector`` of each, a float32 array."""
+    iterator = iter(documents)
+    while block := list(islice(iterator, _BLOCK)):
+        vectors = encode([each.text for each in block])
+        for row, vector in zip(rows_of_documents(block, columns), vectors, strict=True):
+            yield {**row, "vector": vector}
 
 
 def rows_with_fields(

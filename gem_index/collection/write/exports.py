@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.advice import Action, Advice
 from gem_index.collection.state.access import CollectionRows
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import InputError, MissingExtraError
@@ -65,7 +66,12 @@ def write_export(
         If the name has another ending, or the file cannot be written.
     """
     if path.suffix not in (".jsonl", ".parquet"):
-        raise InputError(f"the output is {path}; expected a name ending in .jsonl or .parquet")
+        raise InputError(
+            f"the output is {path}; expected a name ending in .jsonl or .parquet",
+            Advice(Action.WRITE_TABLE, {"collection": rows.record.name})
+            if path.suffix == ".csv"
+            else None,
+        )
     record, model, documents = rows.record, rows.model(), rows.documents
     weighted = documents.weighted()
     head = {
