@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import regex
 
+from gem_index.text.analyzer import is_unspaced
 from gem_index.text.opposites import is_direction, opposite_signs
 
 __all__ = ["SHORT", "TextFacts", "contrast_of", "text_facts"]
@@ -27,6 +28,7 @@ _NEGATIONS = """
 """
 _NEGATED = frozenset(_NEGATIONS.split())
 _CONTRACTED = regex.compile(r"n['\u2019]t\b")  # don't
+_NUMBER = regex.compile(r"[\p{Latin}\d]*\d[\p{Latin}\d]*")
 _UNSPACED = regex.compile("[不没沒無无未別别]|ない|ません")  # in scripts without blanks
 
 
@@ -38,7 +40,7 @@ class TextFacts(NamedTuple):
     negated : bool
         Whether the text has a negation.
     numbers : tuple of str
-        Its tokens with digits, sorted.
+        Its tokens with digits, sorted; in scripts without blanks the numbers, with Latin letters beside them.
     words, order : int
         Hashes of its tokens, sorted and as written; 0 for a long text.
     signs : mapping of str to int
@@ -58,8 +60,15 @@ def text_facts(text: str, tokens: Sequence[str]) -> TextFacts:
         return TextFacts()
     negated = not _NEGATED.isdisjoint(tokens)
     negated = negated or bool(_CONTRACTED.search(text.lower()) or _UNSPACED.search(text))
-    numbers = tuple(sorted(token for token in tokens if any(map(str.isdigit, token))))
+    numbers = tuple(sorted(each for token in tokens for each in _numbers_in(token)))
     return TextFacts(negated, numbers, _hash(sorted(tokens)), _hash(tokens), opposite_signs(tokens))
+
+
+def _numbers_in(token: str) -> list[str]:
+    """Return a token with a digit; the numbers in one of a script without blanks, which may be a whole sentence."""
+    if not any(map(str.isdigit, token)):
+        return []
+    return _NUMBER.findall(token) if is_unspaced(token) else [token]
 
 
 def contrast_of(one: TextFacts, other: TextFacts) -> str | None:

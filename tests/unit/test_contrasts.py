@@ -36,6 +36,21 @@ def test_a_negation_is_a_contrast_in_each_language(one, other):
     assert contrast(one, one) is None
 
 
+@pytest.mark.parametrize(
+    ("one", "copy", "other"),
+    [
+        ("2015年黑豹队在哪里比赛", "2015年黑豹队在里哪比赛", "2016年黑豹队在哪里比赛"),
+        ("型号A4纸多少钱", "型号A4纸少多钱", "型号A3纸多少钱"),
+        ("ロンドンまで3時間です", "ロンンドまで3時間です", "ロンドンまで4時間です"),
+        ("กรุงเทพมี50เขต", "กรุงทเพมี50เขต", "กรุงเทพมี51เขต"),
+    ],
+)
+def test_without_blanks_a_typing_error_beside_a_number_is_no_contrast(one, copy, other):
+    """There a whole sentence can be one token; only its number is compared."""
+    assert contrast(one, copy) is None
+    assert contrast(one, other) == "number"
+
+
 def test_a_number_and_the_order_of_words_are_contrasts():
     assert contrast("form 12 is open", "form 13 is open") == "number"
     assert contrast("Paris to London", "London to Paris") == "order"
