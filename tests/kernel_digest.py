@@ -14,7 +14,7 @@ from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.kernels.fits import symmetric_eigen
 from gem_index.kernels.library import level
-from gem_index.kernels.near_pairs import TILE, join_near, merge_forest
+from gem_index.kernels.near_pairs import TILE, join_near, merge_forest, sketch_sets
 from gem_index.kernels.rows import score_rows, sum_rows
 
 
@@ -63,7 +63,11 @@ def results() -> Iterator[npt.NDArray[Any]]:
     tiles = rng.normal(size=(2, 16, TILE)).astype(np.float32)
     vectors = np.ascontiguousarray(tiles.transpose(0, 2, 1).reshape(-1, 16))
     forest = np.arange(len(vectors), dtype=np.int32)
-    join_near(tiles, vectors, np.zeros(len(vectors), np.int32), 8.0, 0.0, 0, 2, forest)
+    begins = np.arange(0, 3 * len(vectors) + 1, 3)
+    members = np.sort(rng.integers(0, 90, (len(vectors), 3)), axis=1).astype(np.int32).ravel()
+    sets = members, begins, sketch_sets(members, begins)
+    labels = np.zeros(len(vectors), np.int32)
+    join_near(tiles, vectors, labels, 8.0, 0.0, sets, 0.2, 0, 2, forest)
     merge_forest(forest, np.arange(len(vectors), dtype=np.int32))
     yield forest
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gem_index.arrays import F32, I32
+from gem_index.arrays import F32, I32, I64
 from gem_index.index.dense import spread
 from gem_index.index.forests import joined_forest
-from gem_index.kernels.near_pairs import STEP, TILE, join_near
+from gem_index.kernels.near_pairs import STEP, TILE, join_near, sketch_sets
 
 __all__ = ["near_components"]
 
@@ -27,6 +27,8 @@ def near_components(
     threads: int,
     report: Callable[[int, int], None] | None = None,
     labels: I32 | None = None,
+    sets: tuple[I32, I64] | None = None,
+    least_overlap: float = 0.0,
 ) -> I32:
     """Return for each vector the first one of its component, where pairs with inner product >= threshold are joined.
 
@@ -46,6 +48,10 @@ def near_components(
         Called with the number of pairs that have been compared, and that of all pairs.
     labels : int32 array (n,), optional
         Vectors of different labels are not joined.
+    sets : tuple, optional
+        A set for each vector: the members (m,) of all sets, each set ascending, and where each begins (n + 1,).
+    least_overlap : float
+        With sets: two of joined vectors have at least this Jaccard similarity.
 
     Returns
     -------
@@ -58,10 +64,23 @@ def near_components(
     pairs = count * (count - 1) // 2
     if labels is None:
         labels = np.zeros(count, np.int32)
+    members, begins = sets or (np.zeros(0, np.int32), np.zeros(count + 1, np.int64))
+    sketched = members, begins, sketch_sets(members, begins)
     tiles = _tiles(vectors, threshold)
 
     def join(first: int, forest: I32) -> None:
-        join_near(tiles, vectors, labels, threshold, _SLACK, first, first + _TASK, forest)
+        join_near(
+            tiles,
+            vectors,
+            labels,
+            threshold,
+            _SLACK,
+            sketched,
+            least_overlap,
+            first,
+            first + _TASK,
+            forest,
+        )
 
     def compared(first: int) -> None:
         if report is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from gem_index.arrays import F32, I32
+import numpy as np
+
+from gem_index.arrays import F32, I32, I64, U64
 from gem_index.kernels.library import kernels, reading, writing
 
-__all__ = ["STEP", "TILE", "join_near", "merge_forest"]
+__all__ = ["STEP", "TILE", "join_near", "merge_forest", "sketch_sets"]
 
 TILE = 128
 """Vectors of a tile."""
@@ -14,12 +16,32 @@ STEP = 8
 """Numbers of a vector that are multiplied at once; a prefix holds a multiple."""
 
 
+_SKETCH = 16  # numbers of 64 bits of a set's sketch
+
+
+def sketch_sets(members: I32, begins: I64) -> U64:
+    """Return the sketch (n, 16) of each set; a bit that another set's sketch lacks is a member that it lacks.
+
+    Parameters
+    ----------
+    members : int32 array (m,)
+        The members of all sets, each set ascending, from 0.
+    begins : int64 array (n + 1,)
+        The position of each set in ``members``.
+    """
+    sketches = np.empty((len(begins) - 1, _SKETCH), np.uint64)
+    kernels.sketch_sets(reading(members), reading(begins), len(sketches), writing(sketches))
+    return sketches
+
+
 def join_near(
     tiles: F32,
     vectors: F32,
     labels: I32,
     threshold: float,
     slack: float,
+    sets: tuple[I32, I64, U64],
+    least_overlap: float,
     first: int,
     last: int,
     parents: I32,
@@ -37,12 +59,17 @@ def join_near(
     threshold : float
         Above 0. Vectors are near if their inner product, in float64, reaches it.
     slack : float
+    sets : tuple
+        The members and begins of the vectors' sets, and their sketches: see :func:`sketch_sets`.
+    least_overlap : float
+        If above 0, two sets of joined vectors have at least this Jaccard similarity.
     first, last : int
         The tiles, ``last`` not included.
     parents : int32 array (n,)
         A forest over the vectors, changed in place: of each thread its own.
     """
     count, size, _ = tiles.shape
+    members, begins, sketches = sets
     last = min(last, count)
     tested: int = kernels.join_near(
         reading(tiles),
@@ -53,6 +80,10 @@ def join_near(
         reading(labels),
         threshold,
         slack,
+        reading(members),
+        reading(begins),
+        reading(sketches),
+        least_overlap,
         first,
         last,
         writing(parents),

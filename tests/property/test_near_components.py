@@ -83,3 +83,40 @@ def test_vectors_of_different_labels_are_not_joined(seed, kinds):
         [places] = np.nonzero(labels == label)
         alone = near_components(vectors[places], 0.95, 1)
         np.testing.assert_array_equal(found[places], places[alone])
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(2, 2 * TILE),
+    least=st.sampled_from([0.1, 0.2, 0.5, 0.9, 1.0]),
+    size=st.sampled_from([3, 40, 400]),
+    kinds=st.sampled_from([20, 500, 5000]),
+)
+def test_the_sets_of_joined_vectors_overlap(seed, count, least, size, kinds):
+    rng = np.random.default_rng(seed)
+    vectors = clustered(rng, count, 8, 0.05)
+    whole = [np.unique(rng.integers(0, kinds, rng.integers(0, size))) for _ in range(3)]
+    sets = []
+    for _ in range(count):  # parts of a few sets, some with other members
+        members = whole[rng.integers(3)]
+        members = members[rng.random(len(members)) < rng.choice([0.3, 0.8, 1.0])]
+        sets.append(np.union1d(members, rng.integers(0, kinds, rng.integers(0, 3))))
+    begins = np.cumsum([0, *map(len, sets)])
+    found = near_components(
+        vectors, 0.9, 2, sets=(np.concatenate(sets).astype(np.int32), begins), least_overlap=least
+    )
+    exact = vectors.astype(np.float64)
+    near = exact @ exact.T >= 0.9
+    held = [set(each.tolist()) for each in sets]
+    for x in range(count):
+        for y in range(count):
+            both, either = len(held[x] & held[y]), len(held[x] | held[y])
+            near[x, y] &= x == y or (either > 0 and both / either >= least)
+    firsts = np.arange(count)
+    while True:
+        lowest = np.array([firsts[row].min() if row.any() else i for i, row in enumerate(near)])
+        lowest = np.minimum(firsts, lowest)
+        if np.array_equal(lowest, firsts):
+            break
+        firsts = lowest
+    np.testing.assert_array_equal(found, firsts)

@@ -9,7 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.arrays import F32, I32, I64
-from gem_index.collection.corpus.duplicates_request import MEANING, WORDING, DuplicatesRequest
+from gem_index.collection.corpus.duplicates_request import (
+    LEAST_OVERLAP,
+    MEANING,
+    WORDING,
+    DuplicatesRequest,
+)
 from gem_index.collection.request import ROUNDING
 
 __all__ = ["complete_parts"]
@@ -65,12 +70,13 @@ def _rows(
     for begin in range(0, len(texts), step):
         block = slice(begin, begin + step)
         near = np.zeros((len(texts[block]), len(texts)), bool)
+        both = (trigrams[block] @ trigrams.T).toarray()
+        either = np.maximum(sizes[block, np.newaxis] + sizes - both, 1)
         if MEANING in request.views:
             near |= every[block] @ every.T >= request.threshold - ROUNDING
+            near &= both >= (LEAST_OVERLAP - _SLACK) * either
         if WORDING in request.views:
-            both = (trigrams[block] @ trigrams.T).toarray()
-            either = sizes[block, np.newaxis] + sizes - both
-            near |= both >= (request.overlap - _SLACK) * np.maximum(either, 1)
+            near |= both >= (request.overlap - _SLACK) * either
         if labels is not None:
             near &= labels[texts[block], np.newaxis] == labels[texts]
         yield from near

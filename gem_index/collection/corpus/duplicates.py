@@ -13,6 +13,7 @@ from gem_index.collection.corpus.complete_links import complete_parts
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.duplicates_request import (
     COMPLETE,
+    LEAST_OVERLAP,
     MEANING,
     WORDING,
     DuplicatesRequest,
@@ -97,7 +98,9 @@ def _forests(
         found[WORDING] = overlap_components(*sets, request.overlap, threads, report, labels)
     if MEANING in request.views:
         least = max(request.threshold - ROUNDING, _LEAST)
-        found[MEANING] = near_components(corpus.vectors, least, threads, report, labels)
+        found[MEANING] = near_components(
+            corpus.vectors, least, threads, report, labels, sets, LEAST_OVERLAP
+        )
     return found
 
 

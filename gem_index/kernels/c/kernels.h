@@ -31,8 +31,10 @@ int symmetric_eigen(const double *matrix, int64_t n, double *values, double *vec
 
 /* near_pairs.c */
 int64_t join_near(const float *tiles, int64_t tile_count, int64_t size, const float *vectors, int64_t count,
-                  int64_t dimension, const int32_t *labels, double threshold, double slack, int64_t first, int64_t last,
+                  int64_t dimension, const int32_t *labels, double threshold, double slack, const int32_t *members,
+                  const int64_t *begins, const uint64_t *sketches, double least_overlap, int64_t first, int64_t last,
                   int32_t *parents);
+void sketch_sets(const int32_t *members, const int64_t *begins, int64_t count, uint64_t *sketches);
 void merge_forest(int32_t *parents, const int32_t *other, int64_t count);
 
 /* overlaps.c */

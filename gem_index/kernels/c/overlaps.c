@@ -3,9 +3,7 @@
 #include <math.h>
 
 #include "forest.h"
-#include "lanes.h"
-
-static const double SLACK = 1e-9; /* above the rounding of a product: a bound may be too low, never too high */
+#include "sets.h"
 
 /* Returns the first position from begin to end whose value is at least a value; the values ascend. */
 static int64_t lower_bound(const int32_t *values, int64_t begin, int64_t end, int64_t value) {
@@ -17,19 +15,6 @@ static int64_t lower_bound(const int32_t *values, int64_t begin, int64_t end, in
             end = middle;
     }
     return begin;
-}
-
-/* Returns how many numbers two ascending lists have in common, or 0 once these cannot be as many as needed. */
-static int64_t shared(const int32_t *a, int64_t a_size, const int32_t *b, int64_t b_size, int64_t needed) {
-    int64_t i = 0, j = 0, count = 0;
-    while (i < a_size && j < b_size) {
-        if (count + smaller(a_size - i, b_size - j) < needed) return 0;
-        int32_t left = a[i], right = b[j];
-        count += left == right;
-        i += left <= right;
-        j += right <= left;
-    }
-    return count;
 }
 
 /* Joins each set of the ranks first to last (not included) with the similar ones of lower ranks.
