@@ -93,7 +93,7 @@ def naive_encode(encoder: GemEncoder, texts: list[str]) -> None:
 
 
 def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
-    """Time encoding and fitting, also with one thread, long texts and wide vectors, by model2vec and by the simple implementation."""
+    """Time encoding and fitting: one thread, long texts, wide vectors, model2vec, and the simple implementation."""
     one, two = (GemEncoder(vectors, threads=threads) for threads in (1, 2))
     two.fit(texts[:20_000])
     one._components = two.components  # the same components for both
@@ -120,8 +120,7 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
         RUNS,
     )
     rate = {
-        name: len(few if name == simple else texts) / median(runs)
-        for name, runs in seconds.items()
+        name: len(few if name == simple else texts) / median(runs) for name, runs in seconds.items()
     }
     rows: Rows = [(name, value, "sentences/s") for name, value in rate.items()]
     gem = rate["gem-index encode, 2 threads"]

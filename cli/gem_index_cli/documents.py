@@ -252,4 +252,4 @@ def register(app: typer.Typer) -> None:
         ("similar", similar),
     ):
         app.command(name)(command)
-    app.command("neighbours", hidden=True)(similar)  # its name before
+    app.command("neighbours", hidden=True)(similar)  # its former name

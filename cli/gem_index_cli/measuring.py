@@ -36,7 +36,8 @@ Background = Annotated[
     ),
 ]
 Baselines = Annotated[
-    str, typer.Option(help="Baselines, by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none.")
+    str,
+    typer.Option(help="Baselines, joined by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none."),
 ]
 ALL_BASELINES = "mean,SIF,uSIF,p-mean,TF-IDF,BM25"
 

@@ -43,8 +43,8 @@ def watch(
 ) -> None:
     """Watch folders until Ctrl-C, and store new, changed and deleted files in the collection.
 
-    At the start it reads what changed while it was not running. If a file cannot be read, it reports the file and keeps its
-    last content.
+    At the start it reads files that changed while it was not running. If a file cannot be read, it reports the file; the
+    collection keeps the content that was read before.
     """
     from gem_index.collection.watching import watch as watched
 

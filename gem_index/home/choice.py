@@ -106,7 +106,7 @@ class EncoderChoice:
 
     @property
     def fitted(self) -> bool:
-        """Whether it names a fitted model or a collection."""
+        """Whether the choice names a fitted model or a collection."""
         return self.model is not None or self.collection is not None
 
     def open(self) -> NamedProvider:
@@ -225,7 +225,7 @@ def _with_absolute_paths(named: str) -> str:
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
-    """Return vectors and configuration that open the same unfitted encoder also if the defaults change."""
+    """Return vectors and configuration that open the same unfitted encoder even if the defaults change."""
     if isinstance(encoder, GemEncoder):
         return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [
@@ -270,10 +270,10 @@ class NamedProvider(GemProvider):
 
     @cached_property
     def sparse_encoder(self) -> SparseEncoder:
-        """What makes the sparse vectors of words; the statistics of a collection are those of its texts at the first use.
+        """The encoder of sparse vectors. The word statistics of a collection are computed from its texts at the first use.
 
-        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. Those of the last four
-        collections are kept in the process until the collection changes, so that another provider does not read the texts
+        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. The process caches the
+        statistics of the last four collections until a collection changes, so that another provider does not read the texts
         again.
         """
         choice = self._choice
@@ -286,7 +286,8 @@ class NamedProvider(GemProvider):
     def embed_sparse_query(self, text: str) -> SparseVector:
         """Return the sparse vector of a query.
 
-        Its inner product with that of a document, plus the cosine, divided by 3.25, is the score of the default search.
+        Take its inner product with the sparse vector of a document, add the cosine, and divide by 3.25: this is the score of
+        the default search.
         """
         return self.sparse_encoder.embed_query(text)
 

@@ -176,7 +176,7 @@ class VectorLibrary:
         options: SourceOptions | None = None,
         progress: ProgressOption = None,
     ) -> VectorInfo:
-        """Reduce vectors to a corpus' words and their own most frequent words, under a new name.
+        """Make a smaller set of vectors under a new name: the words of a corpus, and the most frequent other words.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from gem_index.kernels.near_pairs import STEP, TILE, join_near
 __all__ = ["near_components"]
 
 _SLACK = 1e-5  # above the rounding of a bound in float32
-_SAMPLE = 20_000  # vectors that the directions are taken from
+_SAMPLE = 20_000  # vectors from which the directions are computed
 _COMPARED = 2_000  # of these are compared to see how well a bound separates them
 _SURVIVORS = 5e-4  # share of far pairs that may pass the bound: in one of 16 rows of a tile
 _BLOCK = 8192  # vectors that are projected at once

@@ -1,4 +1,4 @@
-"""How much each term counts in a match."""
+"""The weight of each term in a match."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def match_weights(
     documents : int
         Number of documents, including deleted ones if the frequencies count them.
     analyzer : Analyzer
-        What made the terms.
+        The analyzer that made the terms.
     """
     common = _background(analyzer) if analyzer.knows_english else {}
     weights = {}
@@ -128,7 +128,7 @@ def counts_in_match(term: str, held: int) -> bool:
 
 @cache
 def _background(analyzer: Analyzer) -> dict[str, float]:
-    """Return how many texts of the background hold each frequent English term, on average."""
+    """Return, for each frequent English term, the mean number of background texts that contain it."""
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
         for term in analyzer.terms(word):
@@ -143,5 +143,5 @@ def _is_numeric(term: str) -> bool:
 
 
 def inverse_frequency(held: float, documents: float) -> float:
-    """Return BM25's weight of a term that some of the documents hold."""
+    """Return the idf of BM25 for a term, by the number of documents that contain it."""
     return math.log1p((documents - held + 0.5) / (held + 0.5))

@@ -1,4 +1,4 @@
-"""What reading some inputs found and changed, to be told in a line for each thing."""
+"""Count what reading some inputs found and changed, for notes of one line each."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Findings:
     cleaned : int
         Those whose text cleaning changed.
     markup : int
-        Those whose text plainly is HTML and was not cleaned.
+        Records whose text is clearly HTML and was not cleaned.
     repeated : int
-        Records left out because another one of the same id counts.
+        Records skipped because another record with the same id was chosen.
     misfits : Counter
         Values that do not fit their column's type, by column.
     encodings : dict
         Detected encoding of each input that is not UTF-8.
     forms : dict
-        What was recognised in the form of each input.
+        The forms that were recognised in each input.
     """
 
     texts: int = 0
@@ -51,7 +51,7 @@ class Findings:
     def notes(
         self, types: Mapping[str, str], clean: Sequence[str], duplicates: str
     ) -> Iterator[Message]:
-        """Iterate over what a person should know, a line each.
+        """Iterate over the notes for the user, one line each.
 
         Parameters
         ----------

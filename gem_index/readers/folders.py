@@ -27,7 +27,7 @@ from gem_index.settings import load_settings
 __all__ = ["FolderReader", "ReadFile"]
 
 _NOT_GIVEN: tuple[object, ...] = (None, "", [])
-_AHEAD = 4  # files that each process may be ahead of the one whose documents are taken
+_AHEAD = 4  # files that each process may convert ahead of the file whose documents are read now
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class FolderReader:
     def full_name(self, path: str) -> str:
         """Return the absolute name of a path in the folder, or of an entry of an archive."""
         root = Path(self.location)
-        return f"{root.parent if root.is_file() else root}/{path}"  # an entry may hold //
+        return f"{root.parent if root.is_file() else root}/{path}"  # the name of an entry may contain //
 
     def __iter__(self) -> Iterator[Document]:
         return self.documents(self.files(), lambda _: None)

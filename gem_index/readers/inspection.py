@@ -1,4 +1,4 @@
-"""What files of records hold, before a collection is built of them."""
+"""Inspect files of records before a collection is built from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class Inspection:
-    """What some files of records hold.
+    """The fields of some files of records.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Inspection:
 
 
 def inspect_records(reader: DocumentReader) -> Inspection:
-    """Return what the first 100,000 records of some files hold: types, samples, and what would become text and metadata.
+    """Return the fields of the first 100,000 records of some files: types, samples, and the use of each in a collection.
 
     Parameters
     ----------

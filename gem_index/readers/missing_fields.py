@@ -1,4 +1,4 @@
-"""The error of records without a field of the text: what their fields are, and which are plainly the id and the text."""
+"""The error for records without a field of the text: it names their fields, and suggests the id and the text."""
 
 from __future__ import annotations
 

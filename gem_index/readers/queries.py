@@ -25,7 +25,7 @@ from gem_index.readers.values import UNSUPPORTED, json_value
 __all__ = ["PREFIX", "QueryReader"]
 
 PREFIX = "sql:"
-"""What stands before the URL of a database among inputs."""
+"""The prefix that marks the URL of a database among inputs."""
 
 _ROWS = 1000  # fetched at once
 _READ_ONLY = {
@@ -34,7 +34,7 @@ _READ_ONLY = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
 }  # a statement that is no SELECT changes nothing, whatever its database commits by itself
-_PLACES = ("host", "port", "service", "unix_socket")  # parameters of a URL that say which server
+_PLACES = ("host", "port", "service", "unix_socket")  # parameters of a URL that name the server
 
 
 @dataclass
@@ -92,7 +92,7 @@ class QueryReader:
             ) from error
         if (
             url.drivername == "postgres"
-        ):  # as libpq and many services write it; SQLAlchemy does not know it
+        ):  # libpq and many services write this scheme; SQLAlchemy does not know it
             url = url.set(drivername="postgresql")
         if url.drivername == "postgresql" and importlib.util.find_spec("psycopg") is not None:
             url = url.set(drivername="postgresql+psycopg")
@@ -176,7 +176,7 @@ class QueryReader:
             for (identifier,) in rows:
                 try:
                     yield str(json_value(identifier))
-                except UNSUPPORTED:  # a bad row, of which there is no document
+                except UNSUPPORTED:  # a bad row has no document
                     continue
 
     def _statement(self, columns: str, after: Any) -> tuple[str, dict[str, Any]]:

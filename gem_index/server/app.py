@@ -108,7 +108,7 @@ def create_app(
     backup_folder : BackupFolder, optional
         Where requests may make backups; by default nowhere.
     end_process : callable
-        Called at the end if threads still work, whose end the interpreter would wait for.
+        Called at the end if threads still work; otherwise the interpreter would wait for them.
     """
     bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(
@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # nor the first 404, which names a near route
+        app.openapi()  # as is the first 404, whose message names a near route
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
@@ -193,7 +193,7 @@ def create_app(
 
 
 async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
-    """Tell the other processes each second how much waits here, because any of them may get a request for metrics."""
+    """Publish each second how much waits in this process, because any process may get the request for metrics."""
     while metrics.shared:
         metrics.note_waiting(context.encoding.waiting, context.waiting)
         await asyncio.sleep(1)

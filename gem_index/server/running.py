@@ -36,7 +36,7 @@ from gem_index.targets.registry import check_target
 
 __all__ = ["ServeOptions", "application", "serve"]
 
-_OPTIONS = "_GEM_INDEX_SERVE"  # passes the options to the processes of a server
+_OPTIONS = "_GEM_INDEX_SERVE"  # the environment variable that passes the options to the processes of a server
 _LONGEST_HEAD = 1 << 16
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -237,7 +237,7 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
 
 
 def _end_process() -> None:
-    """End without waiting for threads: what they read is lost, and what they write is as after a crash."""
+    """End without waiting for threads. Their reads are lost; their writes are in the same state as after a crash."""
     logging.getLogger("gem_index.server").warning("ended before all work was finished")
     sys.stderr.flush()
     os._exit(0)

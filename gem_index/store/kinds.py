@@ -57,7 +57,7 @@ def kind_of_value(
 
 
 def merged(one: Kinds, other: Kinds) -> Kinds:
-    """Return the kinds of the values of both."""
+    """Return the kinds of two groups of values together."""
     return {**other, **one}
 
 

@@ -47,7 +47,7 @@ class Drift(Tabular):
         Whether the documents after the fit are about new subjects; None if fewer than 20 different texts came after the fit,
         or are left of it.
     advice : str
-        ``refit``; or ``look`` if the documents are about new subjects, although a refit would change little: read them, and
+        ``refit``; ``look`` if documents are about new subjects, although a refit would change little (read them, and
         refit if they belong to the collection; or ``none``.
     """
 

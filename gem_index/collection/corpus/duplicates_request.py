@@ -41,7 +41,7 @@ LINKS = (SINGLE, COMPLETE)
 """How near the documents of a group are to each other."""
 
 OVERLAP = 0.7
-"""Least overlap of two wordings, the default; ``python -m benchmarks.planted_duplicates`` measures it."""
+"""Default threshold of the overlap of two wordings; ``python -m benchmarks.planted_duplicates`` measures it."""
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def _allowed(
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:
-    """Return a request for the documents whose pieces are looked at: the best need not be those of the best documents."""
+    """Return a request for more documents: the best pieces may belong to documents that are not the best."""
     if asked.pieces and asked.k is not None:
         return replace(asked, k=times * asked.k)
     return asked
@@ -188,7 +188,7 @@ def _wider(asked: SearchRequest, times: int) -> SearchRequest:
 def _has_best_pieces(
     results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
 ) -> bool:
-    """Tell whether no document behind those found can have a better piece: it scores at least as high as its pieces."""
+    """Tell whether no later document can have a better piece: a document scores at least as high as its pieces."""
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True
     if len(best) < times * asked.k or (asked.least_score or -math.inf) > best[-1].score:
@@ -272,7 +272,7 @@ class _SharedTexts:
 
 
 def _shown(hit: SearchResult, chunking: Chunking) -> str:
-    """Return what was compared with the query: the text of a hit, or of its best piece."""
+    """Return the text that was compared with the query: of a hit, or of its best piece."""
     if hit.piece is None:
         return hit.text
     if chunking.headings and hit.piece.heading:

@@ -1,4 +1,4 @@
-"""Correct the words of a query that no document holds."""
+"""Correct the words of a query that no document contains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def corrections(view: View, asked: SearchRequest) -> dict[str, str]:
     try:
         return view.corrections(asked.words)
     except CorruptionError:
-        return {}  # the search itself meets the damage, and tells it
+        return {}  # the search itself finds the damage, and reports it
 
 
 def replace_words(asked: SearchRequest, words: Mapping[str, str]) -> SearchRequest:

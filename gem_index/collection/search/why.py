@@ -1,4 +1,4 @@
-"""Explain a hit: the match of its words with the query's, marked where word search takes two words for the same."""
+"""Explain a hit by pairs of its words and the query's; mark the pairs that word search treats as the same word."""
 
 from __future__ import annotations
 

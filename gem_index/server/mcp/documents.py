@@ -30,7 +30,7 @@ def _one_or_several(given: object) -> object:
 
 
 class ReadArguments(Arguments):
-    """Ids."""
+    """The ids of documents."""
 
     collection: CollectionName
     ids: Annotated[Several[Identifier], BeforeValidator(_one_or_several)] = Field(
@@ -65,7 +65,7 @@ class ReadAnswer(Answer):
 
     @property
     def summary(self) -> str:
-        """How many are here."""
+        """The number of documents."""
         missing = f"; {len(self.missing)} missing" if self.missing else ""
         return f"{counted(len(self.documents), 'document')} of {self.collection}{missing}."
 
@@ -131,7 +131,7 @@ class AddAnswer(Answer):
 
     @property
     def summary(self) -> str:
-        """How many were stored."""
+        """The number of stored documents."""
         return (
             f"{self.added} added, {self.updated} updated, {self.unchanged} unchanged; {self.collection} holds "
             f"{counted(self.documents, 'document')} now."

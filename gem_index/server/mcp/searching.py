@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _SHOWN = 500  # characters of a found text
-_WHY = 5  # pairs of words for each
+_WHY = 5  # pairs of words for each result
 
 
 class ListArguments(Arguments):

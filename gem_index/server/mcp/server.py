@@ -1,4 +1,4 @@
-"""The server: which tools there are for whom, calls, errors."""
+"""The server: the tools for each client, their calls, and errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ABOUT = (
 
 
 async def _always(_: Any) -> None:
-    """Let who started the process write."""
+    """Allow writing: on standard input, the client is the program that started the process."""
 
 
 def mcp_server(
@@ -176,7 +176,7 @@ async def _answer(
         return _failure(_problem(kind, error))
     answer = await kind.run(shared, asked)
     content = answer.model_dump(mode="json", exclude_none=True)
-    # JSON also as text, for clients that pass on nothing else; there a text cannot pose as another
+    # also JSON as text, for clients that pass on only text; JSON, so that a found text cannot imitate the structure
     as_text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return CallToolResult(
         content=[TextContent(text=answer.summary), TextContent(text=as_text)],
