@@ -207,8 +207,10 @@ class DenseIndex:
         k = min(k, most)
         if k == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        exact = isinstance(self._inner, load_faiss().IndexFlat) asked = min(k + 1, most) if exact else k  # one more result
-        shows whether further results have the same product as the last while True:
+        exact = isinstance(self._inner, load_faiss().IndexFlat)
+        # one more result shows whether further results have the same product as the last
+        asked = min(k + 1, most) if exact else k
+        while True:
             positions, scores, filtered = self._search_once(query, asked, accepted)
             found = positions >= 0
             if accepted is not None and not filtered:

@@ -21,7 +21,7 @@ _LETTERS = {
 """For each code page, the languages that are written in it, and their letters beyond ASCII."""
 
 _SHARE = 0.95  # least share, of the letters beyond ASCII, that belong to the language; names have other letters
-_MOST = 0.3  # least share of the letters that are beyond ASCII in these languages
+_MOST = 0.3  # largest share of letters beyond ASCII in texts of these languages
 _SAMPLED = 1 << 14  # bytes, enough to detect a language
 _LETTER = regex.compile(r"\p{L}")
 _FEWEST = 20  # letters from which a language can be told

@@ -37,7 +37,7 @@ _CANDIDATES = (
 )  # fmt: skip
 _WIDE = ("utf_16_le", "utf_16_be")
 _SINGLE = frozenset(_CANDIDATES[:9])
-_KEYS = re.compile(rb'"[ !#-~]*" ?:')  # of JSON, in no language of the text
+_KEYS = re.compile(rb'"[ !#-~]*" ?:')  # keys of JSON, which are not in the language of the text
 _CONTROLS = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 # With the wrong table words are unlike any language, or no more like one than with another table. Measured on 114 small
