@@ -35,7 +35,7 @@ __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 _BLOCK = 32_768  # texts
 _BLOCK_CHARACTERS = 1_000_000
 _MOST_WORDS = 16_384  # distinct ones that are encoded at once, unless one text has more
-_PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
+_PARALLEL_CHARACTERS = 20_000  # for fewer texts, threads cost more than they save
 Result = TypeVar("Result")
 
 

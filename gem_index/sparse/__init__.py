@@ -1,4 +1,4 @@
-"""Sparse vectors of words: with them a vector database ranks as a collection's default search does.
+"""Sparse vectors of words, with which a vector database ranks like the default search of a collection.
 
 A collection scores a text by (cosine + 2.25 match) / 3.25. A match is an inner product of the text's term frequencies and
 the query's term weights. So a database that adds the inner products of the dense and of the sparse vectors ranks texts in

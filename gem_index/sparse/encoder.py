@@ -40,20 +40,20 @@ __all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
-_BLOCK = 2000  # texts whose vectors are computed together
+_BLOCK = 2000  # number of texts whose vectors are computed together
 _NOTHING = np.zeros(0, np.float32)
 
 
 class SparseEncoder:
     """Makes sparse vectors of words, by the word statistics of a corpus.
 
-    :meth:`gem_index.Collection.sparse_encoder` returns that of a collection. Texts that are added later change the
+    :meth:`gem_index.Collection.sparse_encoder` returns the encoder of a collection. Texts that are added later change the
     statistics: compare only vectors of encoders with the same fingerprint.
 
     Parameters
     ----------
     analyzer : Analyzer
-        What divides texts into terms.
+        It divides texts into terms.
     texts : int
         Number of texts in the statistics.
     mean_terms : float
@@ -195,7 +195,7 @@ class SparseEncoder:
 
     @property
     def rule(self) -> str:
-        """What determines the vectors of documents, as JSON: the analyzer and the mean number of terms of a text."""
+        """The rule of the vectors of documents, as JSON: the analyzer and the mean number of terms of a text."""
         fields = {
             "version": _VERSION,
             "analyzer": self.analyzer.stored,

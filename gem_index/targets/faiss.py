@@ -1,4 +1,4 @@
-"""A FAISS index with its ids as a target, beside the Parquet files that it is built from at the end of each push."""
+"""A FAISS index with its ids as a target. At the end of each push it is built from Parquet files in the same folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FaissTable(ParquetTable):
         return {"index": self._index}
 
     def query(self, vector: F32, k: int) -> list[Neighbor]:
-        """Return the k nearest documents: from the index, or by a scan in the midst of a push."""
+        """Return the k nearest documents: from the index or, during a push, by a scan."""
         if self._index.get("of") != sorted(self._files) or k < 1 or not self.count():
             return super().query(vector, k)
         faiss = _faiss()

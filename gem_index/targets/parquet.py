@@ -44,7 +44,7 @@ class ParquetTable(FolderTable):
         self._file_of: dict[str, str] | None = None
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
-        """Write a file of the documents, and the files that held some of them again without these."""
+        """Write a file of the documents; write files that had some of these documents again, without them."""
         pyarrow, _ = require_pyarrow()
         batch = TargetBatch.of(documents, self.schema)
         columns = {
@@ -64,7 +64,7 @@ class ParquetTable(FolderTable):
         self._located().update(dict.fromkeys(batch.ids, name))
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Write the files that held some of the documents again without these."""
+        """Write the files that had some of these documents again, without them."""
         self._commit(self._without(ids))
 
     def count(self) -> int:
@@ -164,7 +164,7 @@ class ParquetTable(FolderTable):
         """Do nothing."""
 
     def notes(self) -> dict[str, Any]:
-        """Return what else the manifest holds."""
+        """Return the other fields of the manifest."""
         return {}
 
     def _located(self) -> dict[str, str]:
@@ -177,7 +177,7 @@ class ParquetTable(FolderTable):
         return self._file_of
 
     def _without(self, ids: Sequence[str]) -> dict[str, int]:
-        """Write files again without some documents; return the files that then hold all others."""
+        """Write files again without some documents; return the files that then have all other documents."""
         pyarrow, _ = require_pyarrow()
         located, files = self._located(), dict(self._files)
         gone = [identifier for identifier in ids if identifier in located]

@@ -15,7 +15,7 @@ _BREAKS = ("\n\n", "\n", ". ", " ")  # best first
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with all that follows it up to the next, or what stands before the first.
+    """A heading with the text up to the next heading, or the text before the first heading.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Section:
 
 
 def sections_of(text: str, units: Callable[[str], int]) -> Iterator[Section]:
-    """Iterate over the sections of a text that hold words; a heading alone begins the section below it.
+    """Iterate over the sections of a text that contain words. A heading without text belongs to the section below it.
 
     A line of a fenced block of code is not a heading. ``units`` counts the words of a section.
     """
