@@ -1,4 +1,4 @@
-"""Errors of names, ids and fingerprints: unknown, in use, twice, or of something else."""
+"""Errors of names, ids and fingerprints: unknown, in use, repeated, or different from the expected one."""
 
 from __future__ import annotations
 

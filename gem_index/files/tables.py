@@ -86,7 +86,7 @@ def _write_csv(file: IO[bytes], columns: Sequence[str], rows: Iterable[Row]) -> 
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text; JSON, unless it is a text or missing."""
+    """Return the text of a cell: a text itself, empty for a missing value, else JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=_numbers)

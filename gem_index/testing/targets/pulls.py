@@ -41,16 +41,16 @@ class PullTests(ForeignTableTests):
     """Rows of somebody else."""
 
     id_field: ClassVar[str] = "key"
-    """The field of the key in a row of :meth:`fill`; ``id`` if the engine keeps the id apart."""
+    """The field of the key in a row of :meth:`fill`; ``id`` if the engine stores the id outside the fields."""
 
     text_field: ClassVar[str] = "body"
-    """The field of the body; ``text`` if the engine keeps the text apart."""
+    """The field of the body; ``text`` if the engine stores the text outside the fields."""
 
     reads_foreign_tables: ClassVar[bool] = True
     """Whether the target is a :class:`~gem_index.targets.RowsTarget`."""
 
     def fill(self, url: str, records: Sequence[Mapping[str, Any]]) -> None:
-        """Create the live table by the engine itself, as somebody else would.
+        """Create the live table through the engine's client, as another program would.
 
         Each record has a ``key`` (a UUID as text), a ``body``, a ``year`` and a ``vector`` of two numbers.
         """
