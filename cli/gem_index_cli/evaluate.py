@@ -203,7 +203,7 @@ def pairs(
         if each is not None
     ]
     if found.threshold is not None:
-        rows.append((f"best F1, from the cosine {found.threshold:.3f} on", found.f1, None))
+        rows.append((f"best F1, threshold {found.threshold:.3f}", found.f1, None))
     table = Table(f"{found.pairs} pairs", ("measure", ">x 100", ">95 %"), rows)
     json = {"task": "pairs", **{k: v for k, v in asdict(found).items() if k != "encoder"}}
     print_evaluation(Evaluation(json, [table]), {}, as_json, markdown)

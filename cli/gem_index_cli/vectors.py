@@ -151,7 +151,7 @@ def _print_added(info: VectorInfo, as_json: bool) -> None:
 def _remarks(findings: ImportReport) -> list[str]:
     """Return import warnings as text."""
     counted = (
-        (findings.duplicates, "words came again; the first of each counts"),
+        (findings.duplicates, "words are repeated; the first of each is used"),
         (findings.empty, "rows have an empty word and are never found"),
         (findings.spaced, "words hold a space"),
         (findings.latin1, "words were not UTF-8 and were read as Latin-1"),

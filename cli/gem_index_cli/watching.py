@@ -75,7 +75,7 @@ def watch(
     known = [place for place in found.sources if place.startswith("/")]
     if not (names or known):
         raise ConfigError(
-            f"found no folder, and {found.name} was built of none; expected one: gem-index watch {found.name} FOLDER"
+            f"found no folder, and {found.name} has no folder; expected one: gem-index watch {found.name} FOLDER"
         )
     readers = [folders.reader(name, encoding, problem, found) for name in names or known]
     for reader in readers:

@@ -193,7 +193,7 @@ class SearchRequest:
             if not isinstance(self.fingerprint, str):
                 raise InputError(
                     f"found a query vector and the fingerprint {quoted(self.fingerprint)}; expected a text, or the "
-                    "fingerprint of the encoder that made the vector beside it: fingerprint=encoder.fingerprint"
+                    "vector with the fingerprint of its encoder: fingerprint=encoder.fingerprint"
                 )
         elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)

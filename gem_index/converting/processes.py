@@ -136,9 +136,7 @@ def _end(answer: dict[str, Any]) -> str:
     if "extra" in answer:
         raise MissingExtraError(answer["feature"], answer["extra"])
     if "changed" in answer:
-        raise ConversionError(
-            "it changed while it was read; expected one that is complete: run it again"
-        )
+        raise ConversionError("it changed while it was read; expected a complete file: try again")
     error = ConversionError(answer["problem"])
     if "action" in answer:
         error.advice = Advice(Action[answer["action"]], answer["values"])

@@ -45,7 +45,7 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
     """
     if scheduler != "local" and "://" not in scheduler:
         raise ConfigError(
-            f"the scheduler is {quoted(scheduler)}; expected local, or the address of one such as tcp://host:8786"
+            f"the scheduler is {quoted(scheduler)}; expected local, or the address of a scheduler such as tcp://host:8786"
         )
     try:
         from distributed import Client, LocalCluster
@@ -111,5 +111,5 @@ async def _shake_hands(address: str, seconds: float) -> None:
         # longer than the limit of the client itself, whose error says more
         comm = await asyncio.wait_for(connecting, seconds + 1)
     except MemoryError as error:  # the client reads the first bytes as a length
-        raise OSError("what answers is not a Dask scheduler") from error
+        raise OSError("the server at this address is not a Dask scheduler") from error
     await comm.close()

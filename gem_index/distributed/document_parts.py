@@ -97,7 +97,7 @@ class DocumentPart:
                     yield from parquet.read_row_group(group, columns).combine_chunks().to_batches()
         except FileNotFoundError as error:
             raise CorruptionError(
-                f"{self!s} cannot be read (it was removed, as by a worker that found it damaged); run it again"
+                f"{self!s} cannot be read (it was removed, perhaps by a worker that found it damaged); run it again"
             ) from error
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, OSError) and "CRC" not in str(error):

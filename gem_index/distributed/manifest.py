@@ -111,7 +111,7 @@ class Manifest:
         if differing:
             raise InputError(
                 f"{quoted_path(folder.place)} holds vectors of another request, which differs in {', '.join(differing)}; "
-                "expected the same request, which goes on, or another folder"
+                "expected the same request, which continues, or another folder"
             )
 
 

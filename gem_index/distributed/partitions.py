@@ -46,8 +46,8 @@ class Reading:
         """
         if reader.duplicates != "stop":
             raise ConfigError(
-                f"duplicates is {quoted(reader.duplicates)}; expected 'stop' on a cluster, whose workers do not know the "
-                "ids of one another"
+                f"duplicates is {quoted(reader.duplicates)}; expected 'stop' on a cluster, whose workers do not know "
+                "each other's ids"
             )
         kinds = reader.types.values() if isinstance(reader.types, Mapping) else [reader.types]
         if "auto" in kinds:

@@ -77,7 +77,8 @@ class EncoderChoice:
             raise ConfigError("found a model and a collection; expected one of them")
         if self.config is not None and self.fitted:
             raise ConfigError(
-                "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
+                "found a configuration beside a fitted model; expected only one of them: a model keeps the configuration of "
+                "its fit"
             )
         for name in ("vectors", "model", "collection", "fingerprint", "words"):
             if getattr(self, name) == "":

@@ -160,7 +160,7 @@ def _detected(sample: bytes, complete: bool, name: str) -> str:
         guesses = [found, *rivals][:3]
     guess = f" (perhaps {' or '.join(guesses)})" if guesses else ""
     raise InputError(
-        f"the encoding of {_shown(name)} is not UTF-8 and cannot be told with confidence{guess}; "
+        f"the encoding of {_shown(name)} is not UTF-8 and cannot be detected with confidence{guess}; "
         "expected more text or a common encoding",
         Advice(Action.NAME_ENCODING, {"encoding": guesses[0] if guesses else "cp1252"}),
     )

@@ -63,7 +63,7 @@ class Findings:
             Which record of an id counts.
         """
         for name, encoding in self.encodings.items():
-            yield Message(f"{quoted_path(name)} is read as {encoding}, as which it was detected.")
+            yield Message(f"{quoted_path(name)} is read as {encoding}; this encoding was detected.")
         for name, notes in self.forms.items():
             yield Message(f"{quoted_path(name)}: {_listed(list(notes), '; ')}.")
         if types:
@@ -80,12 +80,12 @@ class Findings:
             )
         elif self.markup:
             yield Message(
-                f"{self.markup:,} of {self.texts:,} texts look like HTML and are taken as they are",
+                f"{self.markup:,} of {self.texts:,} texts look like HTML and are used as they are",
                 Advice(Action.CLEAN),
             )
         if self.repeated:
             yield Message(
-                f"{self.repeated:,} records share their id with another; the {duplicates} of each id counts."
+                f"{self.repeated:,} records have the same id as another record; the {duplicates} record of each id is used."
             )
 
 

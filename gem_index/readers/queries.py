@@ -287,7 +287,7 @@ class QueryReader:
         except (TypeError, ArithmeticError) as error:
             raise InputError(
                 f"the column {quoted(self.since)} holds {quoted(_revived(self.highest), 40)} and "
-                f"{quoted(_revived(value), 40)}, of which none is higher; expected values of one type"
+                f"{quoted(_revived(value), 40)}, which cannot be compared; expected values of one type"
             ) from error
 
 

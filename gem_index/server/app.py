@@ -162,7 +162,9 @@ def create_app(
         return {"status": "ok"}
 
     @app.get(
-        "/health/ready", tags=["Health"], responses={503: {"description": "Not yet, or no longer."}}
+        "/health/ready",
+        tags=["Health"],
+        responses={503: {"description": "The server is starting or ending."}},
     )
     async def ready() -> JsonResponse:
         """Tell whether the server can answer requests: the word vectors are loaded, and the home exists."""
@@ -232,7 +234,7 @@ def _handle_errors(app: FastAPI) -> None:
         problem = {
             400: "the body is not JSON: it is not UTF-8, or nested too deeply",
             404: f"found {path}; {_expected(request.url.path, app)}",
-            405: f"found {path}; expected another method: /openapi.json tells which",
+            405: f"found {path}; expected another method: /openapi.json lists the methods of each path",
         }.get(error.status_code, str(error.detail))
         response = error_response(request.scope["path"], error.status_code, problem)
         response.headers.update(error.headers or {})

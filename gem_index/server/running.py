@@ -140,7 +140,7 @@ def serve(
     if options.key_required and not options.keys and not home.keys.list():
         reached = options.names[0] if options.local else options.host
         raise ConfigError(
-            f"{quoted(reached)} is reached from other machines, and there is no key; expected one",
+            f"{quoted(reached)} can be reached from other machines, and there is no key; expected a key",
             Advice(Action.MAKE_KEY_OR_NONE),
         )
     # reports wrong options here, once

@@ -72,8 +72,8 @@ class Analyzer:
         check_language(self.language)
         if self.version not in (1, _NEWEST):
             raise ConfigError(
-                f"texts are analysed as of version {quoted(self.version)}; expected at most {_NEWEST}: "
-                "take a newer gem-index"
+                f"the analyzer has version {quoted(self.version)}; expected at most {_NEWEST}: "
+                "upgrade gem-index"
             )
 
     @classmethod

@@ -91,17 +91,17 @@ class Chunking:
             )
         if self.version not in (1, _BY_SECTIONS, _BY_SIGNS):
             raise ConfigError(
-                f"texts are cut as of version {quoted(self.version)}; expected at most {_BY_SIGNS}: "
-                "take a newer gem-index"
+                f"the chunking has version {quoted(self.version)}; expected at most {_BY_SIGNS}: "
+                "upgrade gem-index"
             )
         overlap = check_whole_number(self.overlap, "the overlap", 0, expected="a number of words")
         if self.chunk is None and (overlap or self.headings):
             raise ConfigError(
-                "found an overlap or headings, and texts are not cut; expected a size of the pieces"
+                "found an overlap or headings, but texts are not divided; expected a size of the pieces"
             )
         if self.chunk is not None and overlap * 2 > self._size:
             raise ConfigError(
-                f"the overlap is {overlap} words of pieces of {self._size}; expected half of them at most"
+                f"the overlap is {overlap} words, and pieces have {self._size}; expected at most half of that"
             )
 
     @classmethod

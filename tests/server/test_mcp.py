@@ -354,7 +354,7 @@ class TestAdd:
 
     def test_the_same_id_twice(self, local):
         twice = [{"id": "a", "text": "one"}, {"id": "a", "text": "two"}]
-        assert "came twice" in local.problem("add", collection="notes", documents=twice)
+        assert "occurs twice" in local.problem("add", collection="notes", documents=twice)
 
 
 class TestBadArguments:

@@ -112,7 +112,7 @@ def _training_set(
     sizes = Counter(label for _, label in pairs)
     if len(sizes) < 2:
         raise InputError(
-            f"found examples with the label {quoted(next(iter(sizes)))} alone; expected at least two labels"
+            f"found only examples with the label {quoted(next(iter(sizes)))}; expected at least two labels"
         )
     rare, count = sizes.most_common()[-1]
     if count < 2:

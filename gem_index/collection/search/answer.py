@@ -336,14 +336,14 @@ def similar_to(
         seqs = rows.documents.seqs_of([identifier])
         if not seqs:
             raise InputError(
-                f"the collection {access.name} has no document {quoted(identifier)}; expected an id that it holds"
+                f"the collection {access.name} has no document {quoted(identifier)}; expected the id of one of its documents"
             )
         [stored] = rows.documents.by_seq(list(seqs.values())).values()
         encoder = access.encoder(rows)
     [vector] = encoder.encode([stored.text])
     if not vector.any():
         raise InputError(
-            f"the document {quoted(identifier)} holds no word; expected one with words, which has similar ones"
+            f"the document {quoted(identifier)} has no words; expected a document with words"
         )
     asked = SearchRequest(vector, k + 1, where, "dense", fingerprint=encoder.fingerprint)
     found = answer(access, asked)

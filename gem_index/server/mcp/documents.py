@@ -52,7 +52,7 @@ class WholeDocument(BaseModel):
     id: str
     text: str
     characters: int = Field(description="The length of the complete text.")
-    shortened: bool = Field(description="Whether the text goes on after what is here.")
+    shortened: bool = Field(description="Whether the text continues after this part.")
     metadata: dict[str, Any]
 
 
@@ -108,7 +108,7 @@ class NewDocument(StrictBody):
     )
     text: str = Field(min_length=1)
     metadata: dict[str, Any] = Field(
-        default_factory=dict, description="Values for filters and for whoever reads the results."
+        default_factory=dict, description="Values for filters and for readers of the results."
     )
 
 

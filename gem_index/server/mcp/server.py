@@ -42,7 +42,7 @@ MayWrite = Callable[[Any], Awaitable[None]]
 
 _ABOUT = (
     "Collections of texts, searched by meaning and by words. list_collections names them, search finds documents, read "
-    "returns them whole."
+    "returns complete documents."
 )
 
 
