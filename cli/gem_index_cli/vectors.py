@@ -61,7 +61,8 @@ class SourceOptionFlags:
         str | None,
         typer.Option(
             help="How to look up an unknown run of Chinese, Japanese or Thai signs: split (the mean of the vectors of the "
-            "known words in it) or word (like any word). Default: split if a fifth of the frequent words are in such scripts.",
+            "known words in it) or word (like any word). Default: split if a fifth of the frequent words are in such "
+            "scripts.",
             show_default=False,
         ),
     ] = None
