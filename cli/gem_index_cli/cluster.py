@@ -53,7 +53,7 @@ class ClusterOptions:
 
     @staticmethod
     def partitions(options: InputOptions) -> PartitionOptions:
-        """Return what to do with bad records."""
+        """Return how to treat bad records."""
         from gem_index.distributed import PartitionOptions
 
         return PartitionOptions(errors="raise" if options.skip is None else "skip")

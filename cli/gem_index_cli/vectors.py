@@ -60,8 +60,8 @@ class SourceOptionFlags:
     runs: Annotated[
         str | None,
         typer.Option(
-            help="How to look up an unknown run of Chinese, Japanese or Thai signs: split (the mean of the vectors of the "
-            "known words in it) or word (like any word). Default: split if a fifth of the frequent words are in such "
+            help="How to look up an unknown run of Chinese, Japanese or Thai characters: split (the mean of the vectors of "
+            "the known words in it) or word (like any word). Default: split if a fifth of the frequent words are in such "
             "scripts.",
             show_default=False,
         ),

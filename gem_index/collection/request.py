@@ -75,8 +75,8 @@ class SearchOptions(TypedDict, total=False):
         even if their lengths are equal.
     rerank : bool
         Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score is (c
-        + 2.25 match) / 3.25, where c is 0.7 times the cosine of the text plus 0.3 times that of its best passage of 20
-        words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
+        + 2.25 match) / 3.25, where c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best passage of 20
+          words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
     why : bool
         Explain each result: how much each word, and each pair of words, adds to its cosine with the query.
     collapse : bool or float

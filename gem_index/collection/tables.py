@@ -113,7 +113,7 @@ class CollectionTables(StoredDocuments):
         Raises
         ------
         InputError
-            As for :meth:`write_documents`, or if fields are named and the rows are not those of documents.
+            As for :meth:`write_documents`, or if fields are named and the rows are not documents.
         """
         if fields and "id" not in result.columns:
             raise InputError(

@@ -49,7 +49,7 @@ def watch(
     stop : threading.Event, optional
         If it is set, the watch ends within half a second.
     ignore : sequence of Path
-        Folders whose changes are ignored, such as that of the home.
+        Folders whose changes are ignored, such as the home.
 
     Raises
     ------

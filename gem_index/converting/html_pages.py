@@ -49,8 +49,9 @@ _LINE = re.compile(r"li|tr|d[td]|br|caption|figcaption|summary|option", re.ASCII
 def html_page(content: bytes, encoding: str | None = None) -> Page:
     """Return the title, the text and the author and date of a page.
 
-    Where the page marks its main part, the text is that of this part. Left out are navigation, footers and what is hidden,
-    as HTML and ARIA mark them, and lists and tables that are little but links. A page that is nothing else keeps them.
+    If the page marks its main part, only the text of this part is taken. Navigation, footers and hidden parts, as HTML and
+    ARIA mark them, are left out; so are lists and tables that consist mostly of links. A page that is nothing else keeps
+    them.
 
     Parameters
     ----------

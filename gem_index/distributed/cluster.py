@@ -99,8 +99,8 @@ class Cluster:
     def _workers(self) -> dict[str, Any]:
         """Ask the scheduler for its workers.
 
-        Not ``client.scheduler_info``: it returns what the client has stored, and a timer of the client may replace that by
-        an answer without workers before it is read.
+        Not ``client.scheduler_info``: it returns the answer that the client has stored, and a timer of the client may
+        replace this by an answer without workers before it is read.
         """
         scheduler = self.client.scheduler
         if scheduler is None:  # an error of a client that has lost its scheduler

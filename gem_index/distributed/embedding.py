@@ -90,8 +90,9 @@ def embed(
     chunking : Chunking, optional
         The chunking; by default the one of the table, or the one of a new collection.
     vectors : str, optional
-        The name of the encoder's word vectors, of several encoders joined by a comma and a space. With it, a new table has
-        words where the database can hold them, and is searched as that of a push (:meth:`gem_index.Home.target`).
+        The name of the encoder's word vectors, of several encoders joined by a comma and a space. If it is given, a new
+        table has words if the database can store them, and can be searched like a pushed table
+        (:meth:`gem_index.Home.target`).
     language : str
         The language of the words of a new table, a code such as ``de``; ``auto`` to detect it.
     push : PushOptions, optional

@@ -161,7 +161,7 @@ class FilePartition:
         return [self.file.name, self.file.size, self.file.version, self.part.begin, self.part.end]
 
     def rows(self, _data: object, report: PartReport) -> Iterator[tuple[str, str]]:
-        """Iterate over ids and texts: those of :meth:`DocumentReader.texts`."""
+        """Iterate over ids and texts, as :meth:`DocumentReader.texts` does."""
         return self._reader(report).rows()
 
     def texts(self, _data: object, report: PartReport) -> Iterator[str]:

@@ -189,7 +189,7 @@ def count_lines(file: InputFile, begin: int, end: int) -> _Lines:
 
 
 def _line_parts(ranges: Sequence[_Lines], size: int) -> Iterator[Part]:
-    """Iterate over the parts of a file for ranges of bytes: each goes from the first line of a range to that of the next."""
+    """Iterate over the parts of a file: each begins at the first line of a range of bytes, and ends before the next part."""
     part: Part | None = None
     before = 0
     for found in ranges:

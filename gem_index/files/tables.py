@@ -43,7 +43,7 @@ def write_table(path: str | Path, columns: Sequence[str], rows: Iterable[Row]) -
         The names of the columns, in their order.
     rows : iterable of mapping
         The values by column; a value that a row does not have is empty, in JSON lines it is left out. They are written as
-        they come, in constant memory; those of a Parquet file are collected first, because a column has one type.
+        they come, in constant memory; rows of a Parquet file are collected first, because a column has one type.
 
     Raises
     ------

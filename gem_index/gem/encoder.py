@@ -93,7 +93,7 @@ class GemEncoder:
 
     @property
     def encoders(self) -> tuple[Self, ...]:
-        """The encoder itself: the same attribute as that of a :class:`~gem_index.gem.combined.CombinedEncoder`."""
+        """The encoder itself: the same attribute as in a :class:`~gem_index.gem.combined.CombinedEncoder`."""
         return (self,)
 
     @property
@@ -143,7 +143,7 @@ class GemEncoder:
         Returns
         -------
         CorpusStatistics
-            Statistics of parts of a corpus merge into those of the whole.
+            Statistics of parts of a corpus can be merged into the statistics of the whole corpus.
         """
         statistics = CorpusStatistics(self.dimension)
         for block in blocks_for_fit(corpus):

@@ -335,7 +335,7 @@ def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
 
 
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
-    """Check that the vectors are those of each encoder."""
+    """Check that the named vectors are the vectors of each encoder."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
     found = [source.fingerprint for source in named]
     if len(own) != len(found):

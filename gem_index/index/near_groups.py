@@ -43,7 +43,7 @@ def near_components(
     threads : int
         At least 1.
     report : callable, optional
-        Called with the number of pairs that have been compared, and that of all pairs.
+        Called with the number of pairs that have been compared, and the number of all pairs.
     labels : int32 array (n,), optional
         Vectors of different labels are not joined.
 

@@ -26,8 +26,8 @@ _BLOCK = 1 << 20  # bytes
 class VectorRows:
     """Vectors of at most unit length in fixed point: a number x is stored as round(32767 x), in two bytes.
 
-    Inner products of unit vectors are off by less than 1e-4. The rows are those of several files, one after the other: a
-    file is never changed, and a later snapshot links those of an earlier one.
+    Inner products of unit vectors are off by less than 1e-4. The rows are in several files, one after the other: a file is
+    never changed, and a later snapshot links the files of an earlier one.
 
     Parameters
     ----------

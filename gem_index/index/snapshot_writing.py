@@ -192,7 +192,7 @@ def join_snapshots(
 
 
 def _table(directory: Path, known: Mapping[int, Mapping[str, str | int]]) -> FileTable:
-    """Return hash and size of each file; those of known inodes are not read."""
+    """Return hash and size of each file; files with known inodes are not read again."""
     return {
         path.relative_to(directory).as_posix(): known.get(path.stat().st_ino)
         or {"sha256": sha256_of_file(path), "bytes": path.stat().st_size}
@@ -356,7 +356,7 @@ def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built
 
 
 def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None) -> None:
-    """Write the metadata by field, and read only that of new documents."""
+    """Write the metadata by field; read only the metadata of new documents."""
     known = None if old is None else fields_of(old.directory)
     if old is None or known is None:
         writer, after = FieldsWriter(), 0

@@ -42,7 +42,7 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The distinct terms of a query, and those of the synonyms of its words.
+    """The distinct terms of a query, and the terms of the synonyms of its words.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ def match_weights(
 
     A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
     0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
-    length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at
-    least two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
+    length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at least
+    two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
     information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
-    small collection cannot tell common words from rare ones, idf is that of its documents together with 500 texts of 30
-    English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold none
-    of its words.
+    small collection cannot tell common words from rare ones, idf is computed from its documents together with 500 texts of
+    30 English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold
+    none of its words.
 
-    Synonyms add nothing to the total: the terms of another form together weigh as much as those of the query's form. A
+    Synonyms add nothing to the total: the terms of another form together weigh as much as the terms of the query's form. A
     document that holds both forms can therefore have a match above 1.
 
     Parameters

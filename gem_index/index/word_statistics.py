@@ -13,7 +13,7 @@ __all__ = ["WordStatistics"]
 class WordStatistics:
     """The number of texts and terms, and for each term the number of texts that contain it.
 
-    The sum of the statistics of parts is that of the whole.
+    The statistics of parts add up to the statistics of the whole.
     """
 
     texts: int = 0

@@ -66,7 +66,7 @@ def as_utf8(
     Raises
     ------
     InputError
-        If the byte order mark is that of another encoding, or none is found with confidence.
+        If the byte order mark belongs to another encoding, or no encoding is found with confidence.
     """
     begin = file.peek(4)[:4]
     mark = next((known for bom, known in _MARKS if begin.startswith(bom)), None)

@@ -92,7 +92,7 @@ class FieldNames:
     def row(
         self, source: str, place: int, fields: Mapping[str, Any], former_id: str
     ) -> tuple[str, str]:
-        """Return the id and the text of a record; arguments and errors are those of :meth:`document`."""
+        """Return the id and the text of a record; with the arguments and errors of :meth:`document`."""
         given = self._id_of(source, place, fields)
         if given is _NONE:
             document = self.document(source, place, fields, former_id)

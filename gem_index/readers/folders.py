@@ -44,8 +44,9 @@ class FolderReader:
     """The files of a folder as documents.
 
     A file is a document: its id is the path relative to the folder; its metadata are ``path``, ``title``, ``modified``
-    (UTC), ``type`` (the ending of its name), and what the file says of itself. An entry of an archive (``.mbox``, ``.warc``,
-    ``.zim``) is a document with the id ``path#entry``. Other processes convert the files, with limits of time and memory.
+    (UTC), ``type`` (the ending of its name), and the fields that the file itself contains. An entry of an archive
+    (``.mbox``, ``.warc``, ``.zim``) is a document with the id ``path#entry``. Other processes convert the files, with limits
+    of time and memory.
 
     Parameters
     ----------

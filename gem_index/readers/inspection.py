@@ -29,9 +29,9 @@ class Inspection:
     fields : list of FieldSummary
         In the order in which they came first.
     id_field : str or None
-        The given field of the id, ``id``, or one that plainly is it; if it is None, a hash of the content is the id.
+        The given field of the id, ``id``, or one that is clearly an id; if it is None, a hash of the content is the id.
     text_fields : tuple of str
-        The fields of the text: the given ones, ``text``, or those that plainly are it; empty if none is.
+        The fields of the text: the given ones, ``text``, or those that are clearly text; empty if there are none.
     metadata : tuple of str
         All other fields.
     """

@@ -43,7 +43,7 @@ def missing_field(
     fields : dict
         Of the first record.
     rest : iterable of Record
-        The following records, of which some are read.
+        The following records; some of them are read.
     id, text
         The given fields.
     is_table : bool

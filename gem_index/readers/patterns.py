@@ -67,12 +67,12 @@ class Patterns:
         return cls(lines)
 
     def say(self, path: str) -> bool | None:
-        """Tell what the patterns say of a path: True if it is meant, False if it is excepted, None if no pattern matches.
+        """Return True if the patterns include a path, False if they exclude it, None if no pattern matches.
 
         Parameters
         ----------
         path : str
-            Relative, with ``/``; that of a folder ends with one.
+            A relative path with ``/``; the path of a folder ends with ``/``.
         """
         name = composed(path)
         said: bool | None = None

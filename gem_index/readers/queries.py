@@ -45,7 +45,7 @@ class QueryReader:
     ----------
     url : str
         Of SQLAlchemy, such as ``postgresql://user@host/db`` (also ``postgres://``) or ``sqlite:////data/faq.sqlite``; also
-        after ``sql:``. For PostgreSQL the package psycopg is needed, for others that of their dialect.
+        after ``sql:``. PostgreSQL needs the package psycopg; other databases need the package of their dialect.
     query : str, optional
         One SELECT statement; it may be left out if the collection knows it. All its columns except those of the id and the
         text are metadata.
@@ -53,8 +53,8 @@ class QueryReader:
     text_fields : sequence of str
         As for :class:`~gem_index.readers.DocumentReader`.
     since : str, optional
-        A column that grows with every change, such as the time of it: only rows are read that are not below the highest
-        value so far.
+        A column whose value grows with every change, such as the time of the change. Only rows with the highest value so
+        far, or a higher one, are read.
     on_problem : callable, optional
         Called with each bad row, which is then left out; without it the first one is raised.
 
@@ -292,7 +292,7 @@ class QueryReader:
 
 
 def _stored(value: Any, name: str) -> Any:
-    """Return a value of a column as JSON, from which :func:`_revived` makes it again."""
+    """Return a value of a column as JSON; :func:`_revived` turns it back."""
     if isinstance(value, datetime.datetime):
         return {"datetime": value.isoformat()}
     if isinstance(value, datetime.date):

@@ -92,7 +92,7 @@ def create_app(
     home : Home
     limits : Limits, optional
     keys : mapping of bytes to Permission, optional
-        Permissions of keys by their SHA-256, in addition to those of the home.
+        Permissions of keys by their SHA-256, in addition to the keys of the home.
     key_required : bool
         Whether requests need a key even if there is none. Otherwise they need one as soon as there is a key.
     hosts : frozenset of str, optional

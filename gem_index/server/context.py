@@ -237,7 +237,7 @@ class ServerContext:
     async def encode_words(self, model: str, texts: Sequence[object], *, queries: bool) -> JsonRows:
         """Check texts, and return the JSON of the sparse vectors of their words, of documents or of queries.
 
-        The limits and errors are those of :meth:`encode`.
+        The limits and errors are the same as for :meth:`encode`.
         """
         checked = self.check_texts(texts)
         words = await self._words_of(model)

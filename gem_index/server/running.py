@@ -55,7 +55,7 @@ class ServeOptions:
     workers : int
         Number of processes.
     keys : mapping of str to Permission
-        Permissions of keys by their SHA-256 in hexadecimal digits, in addition to those of the home.
+        Permissions of keys by their SHA-256 in hexadecimal digits, in addition to the keys of the home.
     insecure : bool
         Allow a start without a key at an address that other machines can reach, or with a name; without names accept any
         host.
@@ -129,7 +129,7 @@ def serve(
     announce : callable
         Called with the address when the server accepts requests.
     build : callable, optional
-        Returns another application than that of :func:`~gem_index.server.app.create_app`, for one process.
+        Returns an application to use instead of the result of :func:`~gem_index.server.app.create_app`, for one process.
 
     Raises
     ------

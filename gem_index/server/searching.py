@@ -26,7 +26,7 @@ from gem_index.server.routing import READ, Context, KeyedRoute
 
 __all__ = ["SearchBody", "answer", "router"]
 
-_EXPLAINED = 10_000  # largest number of characters of a text whose words are paired with those of another text
+_EXPLAINED = 10_000  # largest number of characters of a text whose words are paired with the words of another text
 _EXPLAINED_QUERY = (
     1000  # the same for a query: it is shorter, because documents can have any length
 )

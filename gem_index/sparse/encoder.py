@@ -90,7 +90,7 @@ class SparseEncoder:
     def fit(cls, texts: Iterable[str], analyzer: Analyzer | None = None) -> SparseEncoder:
         """Return an encoder with the statistics of some texts, which are read once.
 
-        Without an analyzer it is that of the language of the first texts.
+        Without an analyzer, the analyzer for the language of the first texts is used.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class SparseEncoder:
     def background(cls, language: str = "en") -> SparseEncoder:
         """Return an encoder without statistics of texts, for texts that are in no collection.
 
-        The weight of a term in a query is then that of the background of a match, 500 English texts of 30 words
+        The weight of a term in a query then comes from the background of a match, 500 English texts of 30 words
         (:func:`gem_index.index.terms.match_weights`). So in English, and in the languages ``mul`` and ``none``, frequent
         words count less. In another language all words count the same, and those with digits more. A text of more than 30
         words counts as long.

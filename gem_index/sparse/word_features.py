@@ -20,8 +20,8 @@ _LENGTH = 3.0  # length of a row of words beside a vector of length 1: the best 
 class WordFeatures:
     """Turns sparse vectors of words into columns for a classifier.
 
-    The values are those of :meth:`gem_index.sparse.SparseEncoder.embed_documents` times the inverse document frequency of
-    their terms. Each row has the length 3, so that words count beside a vector of meaning, which has the length 1. A term
+    Each value is the value from :meth:`gem_index.sparse.SparseEncoder.embed_documents` times the inverse document frequency
+    of its term. Each row has the length 3, so that words count beside a vector of meaning, which has the length 1. A term
     that no fitted text has is left out.
 
     Parameters

@@ -172,7 +172,7 @@ class Database:
 
     @contextmanager
     def reading_in_steps(self) -> Iterator[Connection]:
-        """Open a transaction like :meth:`reading` for an iteration that may pause; its user passes :data:`FORK_GATE`."""
+        """Open a transaction like :meth:`reading`, for a caller that may pause and that passes :data:`FORK_GATE`."""
         before = self._state()
         try:
             with FORK_GATE.passing():

@@ -113,8 +113,8 @@ class Workspace:
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the lock for changing files and database; one process at a time.
 
-        When the outermost lock is released, folders that no database row names are removed: those that the block replaced
-        or abandoned, and those of a process that was killed earlier.
+        When the outermost lock is released, folders that no database row names are removed: folders that the block replaced
+        or abandoned, and folders of a process that was killed earlier.
 
         Parameters
         ----------

@@ -83,7 +83,7 @@ class ClientErrors:
         error : BaseException
             That of the client.
         advice : str, optional
-            What to do; by default chosen by what the client says.
+            What to do; by default chosen by the client's message.
         """
         if advice is None:
             line = self._line(

@@ -28,13 +28,13 @@ _FACTORY = "Flat"
 class FaissTable(ParquetTable):
     """Parquet files, an index of all their rows, and a JSON list of ids in the order of the index.
 
-    Readers take the names of both from the manifest; they are those of the last finished push.
+    Readers take the names of both files from the manifest, which names the files of the last finished push.
 
     Parameters
     ----------
     folder : Path
     factory : str, optional
-        Of the index that is built, as for ``faiss.index_factory``; that of the last push by default, and Flat at first.
+        The kind of index to build, as for ``faiss.index_factory``; by default the kind of the last push, and Flat at first.
     """
 
     def __init__(self, folder: Path, factory: str | None = None) -> None:
@@ -108,8 +108,8 @@ class FaissTarget(FolderTarget[FaissTable]):
     Parameters
     ----------
     url : TargetUrl
-        ``faiss:///folder``; the option ``factory`` names another index than the exact ``Flat``. It does not name the target:
-        the next push of changes with another factory builds another index.
+        ``faiss:///folder``; the option ``factory`` chooses another index than the exact ``Flat``. URLs with different
+        factories name the same target: the next push of changes builds the index of its own URL.
 
     Raises
     ------

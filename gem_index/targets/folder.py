@@ -194,7 +194,7 @@ class FolderTarget(ABC, Generic[Table]):
         return self.open_table(self._folder / name) if name in self._ours() else None
 
     def _ours(self) -> list[str]:
-        """Return the states of which there is a table; raise ConfigError if the folder is somebody else's."""
+        """Return the states that have a table. Raise ConfigError if the folder belongs to another program."""
         if self._folder.exists() and not self._folder.is_dir():
             raise ForeignTableError(
                 f"{quoted_path(self._folder)} is a file; expected a new or empty folder"

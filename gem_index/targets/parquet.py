@@ -44,7 +44,7 @@ class ParquetTable(FolderTable):
         self._file_of: dict[str, str] | None = None
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
-        """Write a file of the documents; write files that had some of these documents again, without them."""
+        """Write the documents to a new file; rewrite the files that already contain some of them, without these."""
         pyarrow, _ = require_pyarrow()
         batch = TargetBatch.of(documents, self.schema)
         columns = {
@@ -64,7 +64,7 @@ class ParquetTable(FolderTable):
         self._located().update(dict.fromkeys(batch.ids, name))
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Write the files that had some of these documents again, without them."""
+        """Rewrite the files that contain some of these documents, without these."""
         self._commit(self._without(ids))
 
     def count(self) -> int:
@@ -199,12 +199,12 @@ class ParquetTable(FolderTable):
         _, parquet = require_pyarrow()
         name = f"{uuid.uuid4().hex}.parquet"
         with table_errors(self._folder.parent), create_file(self._folder / name) as file:
-            # vectors, ids and texts hardly repeat: looking for values that do takes nine tenths of the time
+            # a dictionary of vectors, ids and texts would save no space, and would take nine tenths of the time
             parquet.write_table(table, file, use_dictionary=["metadata"])
         return name
 
     def _commit(self, files: dict[str, int]) -> None:
-        """Write the manifest, and remove the files that it no longer names, also those of a killed push."""
+        """Write the manifest, and remove the files that it no longer names, also files of a killed push."""
         self.commit(
             {"files": files, **self.notes()},
             replaced=lambda name: name.endswith(".parquet") and name not in files,

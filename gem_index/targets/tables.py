@@ -87,7 +87,7 @@ class TableTarget(ABC, Generic[Table]):
 
     @abstractmethod
     def add(self, state: str, schema: TargetSchema) -> Table:
-        """Create an empty table, of which :meth:`find` has found none."""
+        """Create an empty table; :meth:`find` has found no table in this state."""
 
     @abstractmethod
     def remove(self, state: str) -> None:

@@ -114,7 +114,7 @@ class Analyzer:
         return _tantivy_analyzer(STEMMERS.get(self._code, ""))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text before stemming, those of :func:`search_tokens` and what the class adds to them."""
+        """Return a text's tokens before stemming: those of :func:`search_tokens`, and those that this class adds."""
         found = search_tokens(text)
         grams = self._code not in (*_WHOLE_WORDS, *_BY_SIGNS)
         if self.version == 1 or (text.isascii() and not grams):

@@ -114,5 +114,5 @@ def opposite_signs(tokens: Sequence[str]) -> dict[str, int]:
 
 
 def is_direction(name: str) -> bool:
-    """Tell whether the name of a sign is that of a direction."""
+    """Tell whether a sign has the name of a direction."""
     return " " in name

@@ -71,7 +71,7 @@ class Synonyms:
     def of_lines(cls, lines: Iterable[str], name: str) -> Synonyms:
         """Return the synonyms of the lines of a file: one group per line, its forms separated by commas.
 
-        Empty lines are left out, and so are lines that begin with ``#``. ``name`` is that of the file in messages.
+        Empty lines are left out, and so are lines that begin with ``#``. ``name`` is the name of the file in messages.
 
         Raises
         ------

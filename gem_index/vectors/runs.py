@@ -16,7 +16,7 @@ RUNS = ("word", "split")
 """How an unknown run of signs is looked up: like any word, or by the known words in it."""
 
 _LONGEST = 8  # signs of a word inside a run
-_SHARE = 0.2  # of words in such scripts, from which on a table is one of them
+_SHARE = 0.2  # a table is in such scripts if at least this share of its words is
 _SIGNS_AT_ONCE = 1 << 16
 
 Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]

@@ -171,7 +171,7 @@ def _labels(
     classifier: _Classifier,
     show: Progress | None,
 ) -> Iterator[DocumentLabel]:
-    """Iterate over the labels of documents: the given one for an example, else that of the classifier."""
+    """Iterate over the labels of documents: the given label for an example, else the label that the classifier chooses."""
     encoder = access.encoder(rows)
     for begin in range(0, len(seqs), _BLOCK):
         block = seqs[begin : begin + _BLOCK]

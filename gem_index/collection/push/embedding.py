@@ -167,7 +167,7 @@ def open_table(
     chunking: Chunking | None,
     words: TableWords | None = None,
 ) -> OpenTable:
-    """Open the table of a target, or create it; arguments and errors are those of :func:`embed_into`.
+    """Open the table of a target, or create it; with the arguments and errors of :func:`embed_into`.
 
     An empty table gets its query record, so that no row is ever in a table whose record is missing.
     """
@@ -233,7 +233,7 @@ def fill_table(
 def finish_table(
     opened: OpenTable, encoder: Encoder, total: int, added: int, started: float
 ) -> PushReport:
-    """Finish a table after all documents were sent; the counts are those of :func:`fill_table`."""
+    """Finish a table after all documents were sent; :func:`fill_table` returned ``total`` and ``added``."""
     table = opened.table
     with_retries(table.finish)
     count = with_retries(table.count)
@@ -268,7 +268,7 @@ def _documents_in(table: TargetTable) -> int:
 
 
 def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[str, Any]]]:
-    """Return ids, texts and metadata; if documents have the same id, those of the last."""
+    """Return ids, texts and metadata; of documents with the same id, only the last one."""
     unique = {document.id: document for document in batch}
     texts = [document.text for document in unique.values()]
     return list(unique), texts, [document.metadata for document in unique.values()]

@@ -38,7 +38,7 @@ _VERSION = 1
 _PART = 30_000  # characters of a row's text, which every engine holds
 QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
 """The schema of the second table."""
-_NAMING = ("table", "collection", "index")  # options of which a URL has at most one
+_NAMING = ("table", "collection", "index")  # a URL may have at most one of these options
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class QueryRecords:
         return str(self._noted(token).get("synonyms", ""))
 
     def _noted(self, token: str) -> Mapping[str, Any]:
-        """Return what the first row of a record says of it; nothing without a record."""
+        """Return the metadata of the first row of a record; empty without a record."""
         table = self._table()
         first = _row(token, 0)
         found = {} if table is None else with_retries(table.metadata_of, [first])
@@ -186,7 +186,7 @@ class QueryRecords:
 
 
 def _row(token: str, place: int) -> str:
-    name = token.partition(" ")[0]  # the token of a table without a collection goes on
+    name = token.partition(" ")[0]  # without a collection, a token has JSON after a blank
     return f"{name} {place}"
 
 

@@ -134,8 +134,8 @@ class SearchedTarget:
         where : mapping, optional
             A filter as for a collection.
         **options : SearchOptions
-            ``mode`` (``hybrid`` or ``dense``), ``min_score``, ``why``, ``offset``, and ``pieces``: without it, the text of a
-            result with pieces is that of its best piece.
+            ``mode`` (``hybrid`` or ``dense``), ``min_score``, ``why``, ``offset``, and ``pieces``: without it, a document
+            with pieces is one result, with the text of its best piece.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class SearchedTarget:
         where: Mapping[str, Any] | None = None,
         **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
-        """Return the k best documents for each of several queries; the parameters and errors are those of :meth:`search`."""
+        """Return the k best documents for each of several queries; with the parameters and errors of :meth:`search`."""
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
         return [self.search(query, k, where, **options) for query in queries]

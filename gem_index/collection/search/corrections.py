@@ -14,7 +14,7 @@ __all__ = ["corrections", "replace_words"]
 
 
 def corrections(view: View, asked: SearchRequest) -> dict[str, str]:
-    """Return the words of a request to replace, each with what is searched for instead; see :meth:`View.corrections`."""
+    """Return the words of a request to replace, each with its replacement; see :meth:`View.corrections`."""
     if not asked.correct or not asked.words or isinstance(asked.query, WeightedText):
         return {}
     try:

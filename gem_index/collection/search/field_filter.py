@@ -72,7 +72,7 @@ class FieldFilter:
         return np.concatenate([found[np.searchsorted(found, after, "right") :], later])
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of the values of a field of the documents after a seq; those of deleted ones may be among them.
+        """Return the kinds of a field's values in the documents after a seq, perhaps also in deleted ones.
 
         Raises
         ------

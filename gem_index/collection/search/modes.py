@@ -138,9 +138,9 @@ class Search:
         return [hit._replace(bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
 
     def _collapsed(self, near: float) -> list[Hit]:
-        """Return the k best hits of which no two are near-duplicates, each with its near-duplicates that come after it.
+        """Return the k best hits without near-duplicates; each hit lists its near-duplicates that rank below it.
 
-        The last hit has its near-duplicates too: the search goes on to the first hit that is near to none.
+        The last hit has its near-duplicates too: the search continues until a hit is a near-duplicate of none.
         """
         k = self.asked.k
         asked = None if k is None else max(k, min(2 * (k + 1), _MOST))

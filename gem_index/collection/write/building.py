@@ -46,7 +46,7 @@ __all__ = [
 def create(
     workspace: Workspace, name: str, specs: Sequence[EncoderSpec], choice: CollectionChoice
 ) -> CollectionAccess:
-    """Create an empty collection; ``specs`` are those of the choice, with vectors of the home."""
+    """Create an empty collection; ``specs`` are the specs of the choice, with word vectors that the home has."""
     check_name("collection", name)
     with workspace.database.writing() as connection:
         encoder = make_encoder(

@@ -44,7 +44,7 @@ _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05  # of the collection,
 # or more characters, which the next reader would have to encode:
 _TAIL_CHARACTERS = 100_000
-_TAIL_BYTE_SHARE = 0.002  # per byte of the snapshot, most of which is copied
+_TAIL_BYTE_SHARE = 0.002  # per byte of the snapshot; most bytes are copied
 
 
 def upsert(

@@ -65,7 +65,7 @@ def mcp_server(
     ----------
     home : Home
     limits : Limits, optional
-        By default those of the environment.
+        By default the limits that the environment sets.
     only : iterable of str
         The collections to show; all by default.
     tables : mapping of str to str, optional
@@ -80,7 +80,7 @@ def mcp_server(
     UnknownNameError, MissingTargetError
         If a collection to show does not exist, or no installed engine has the scheme of a table's URL.
     ConfigError
-        If a table's URL is malformed, or its name is that of a collection.
+        If a table's URL is malformed, or its name is the name of a collection.
     """
     shown = frozenset(only)
     for name in sorted(shown):

@@ -36,7 +36,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True)
 class PageFile:
-    """A file of the page with what its answer says of it."""
+    """A file of the page, with the headers of its answer."""
 
     content: bytes
     kind: str

@@ -73,7 +73,7 @@ class PullTests(ForeignTableTests):
         assert self.stored(url) == before
 
     def test_a_missing_field_of_somebody_else_is_explained(self, tmp_path: Path, url: str) -> None:
-        """The error knows which field plainly is the text; nothing is stored."""
+        """The error names the field that is clearly the text; nothing is stored."""
         home, fields = self._home(tmp_path, url)
         self.fill(url, _records(8))
         with pytest.raises(MissingFieldError, match=r"no field 'answer', found .*'year'") as caught:
