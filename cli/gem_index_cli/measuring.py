@@ -1,4 +1,4 @@
-"""Options and values that commands which measure share."""
+"""Options and values that all measuring commands have."""
 
 from __future__ import annotations
 

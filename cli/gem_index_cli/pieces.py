@@ -1,4 +1,4 @@
-"""Options for the pieces that long texts are cut into."""
+"""Options for the pieces into which long texts are divided."""
 
 from __future__ import annotations
 

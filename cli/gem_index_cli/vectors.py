@@ -1,4 +1,4 @@
-"""Commands on word vectors: add, list, show, remove, reduce, export, and checks that they are sane."""
+"""Commands on word vectors: add, list, show, remove, reduce, export, and checks that they are plausible."""
 
 from __future__ import annotations
 

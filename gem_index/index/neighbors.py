@@ -1,4 +1,4 @@
-"""The nearest neighbours of vectors."""
+"""The nearest neighbors of vectors."""
 
 from __future__ import annotations
 

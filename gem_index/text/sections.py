@@ -1,4 +1,4 @@
-"""Sections of a text, which its headings begin, and blocks of bounded length."""
+"""Divide a text into sections, which begin at its headings, and sections into blocks of bounded length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Section:
     path : tuple of str
         The headings above, from the outermost, and its own.
     words : int
-        As the caller counts them.
+        The number of words, as the caller counts them.
     """
 
     start: int

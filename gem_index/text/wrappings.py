@@ -1,4 +1,4 @@
-"""Remove the marks of mail programs ("Re:", "FWD:") before a text and the greeting with a name after it."""
+"""Remove the marks of mail programs ("Re:", "FWD:") at the beginning of a text, and the greeting with a name at its end."""
 
 from __future__ import annotations
 

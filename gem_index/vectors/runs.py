@@ -1,4 +1,4 @@
-"""Vectors of runs of signs, in scripts that put no blanks between words, from the known words inside them."""
+"""Vectors of unknown runs of characters, in scripts without blanks between words: the mean of the known words in a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explain a hit by pairs of its words and the query's; mark the pairs that word search treats as the same word."""
+"""Explain a hit by pairs of a word of the query and a word of the text; mark the words that word search finds in both."""
 
 from __future__ import annotations
 
