@@ -87,7 +87,7 @@ def build(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Synonyms and abbreviations: a group per line, such as: vpn, virtual private network.",
+            help="A file of synonyms and abbreviations, one group per line, such as: vpn, virtual private network.",
             show_default=False,
         ),
     ] = None,

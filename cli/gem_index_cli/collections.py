@@ -121,7 +121,7 @@ def synonyms(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="A group per line, such as: vpn, virtual private network. An empty file removes all.",
+            help="A file with one group per line, such as: vpn, virtual private network. An empty file removes all.",
         ),
     ] = None,
     as_json: AsJson = False,

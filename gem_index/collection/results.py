@@ -137,7 +137,7 @@ class SearchResults(list[SearchResult]):
     corrected : mapping of str to str, optional
         Words of the query that no document contains, each with the word that replaced it.
     synonyms : mapping of str to tuple of str, optional
-        Forms in the query that have synonyms, each with those that were searched for too.
+        Forms in the query that have synonyms, each with the other forms that were searched for.
     """
 
     def __init__(

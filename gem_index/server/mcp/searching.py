@@ -201,7 +201,7 @@ class SearchAnswer(Answer):
     )
     synonyms: dict[str, list[str]] = Field(
         default_factory=dict,
-        description="Forms in the query that have synonyms, each with those that were searched for too.",
+        description="Forms in the query that have synonyms, each with the other forms that were searched for.",
     )
 
     @property
