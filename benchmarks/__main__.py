@@ -93,7 +93,7 @@ def naive_encode(encoder: GemEncoder, texts: list[str]) -> None:
 
 
 def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, Any]]:
-    """Time encoding and fitting, also with one thread, long texts and wide vectors, by model2vec and by the plain paper."""
+    """Time encoding and fitting: one thread, long texts, wide vectors, model2vec, and the simple implementation."""
     one, two = (GemEncoder(vectors, threads=threads) for threads in (1, 2))
     two.fit(texts[:20_000])
     one._components = two.components  # the same components for both
@@ -107,7 +107,7 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda i: two.encode_tokens(halves[i], out[: len(texts[i::2])]), (0, 1)))
 
-    few, plainly = texts[:1000], "the paper written plainly"
+    few, simple = texts[:1000], "simple implementation of the paper"
     seconds = timed_in_turn(
         {
             "gem-index encode, 2 threads": lambda: two.encode(texts),
@@ -115,21 +115,20 @@ def encoding(vectors: MappedVectors, texts: list[str]) -> tuple[Rows, dict[str, 
             "gem-index encode, 1 thread": lambda: one.encode(texts),
             "gem-index from word ids, 2 threads": from_ids,
             "gem-index fit, 2 threads": lambda: two.corpus_statistics(texts),
-            plainly: lambda: naive_encode(two, few),
+            simple: lambda: naive_encode(two, few),
         },
         RUNS,
     )
     rate = {
-        name: len(few if name == plainly else texts) / median(runs)
-        for name, runs in seconds.items()
+        name: len(few if name == simple else texts) / median(runs) for name, runs in seconds.items()
     }
     rows: Rows = [(name, value, "sentences/s") for name, value in rate.items()]
     gem = rate["gem-index encode, 2 threads"]
     rows += [
         ("encode / model2vec", gem / rate["model2vec StaticModel.encode"], "x (target 1.5)"),
         (
-            "encode / the paper written plainly",
-            gem / rate[plainly],
+            "encode / simple implementation of the paper",
+            gem / rate[simple],
             "x (target 250)",
         ),
         ("2 threads / 1 thread", gem / rate["gem-index encode, 1 thread"], "x (target 1.7)"),
@@ -299,12 +298,12 @@ def querying(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any
         ("search of 100,000 x 300, p50", 1000 * float(np.percentile(ours, 50)), "ms"),
         ("search of 100,000 x 300, p99", 1000 * float(np.percentile(ours, 99)), "ms"),
         (
-            "search / FAISS as it comes, medians",
+            "search / FAISS with its default threads, medians",
             median(ours) / median(theirs),
             "x time (target 1.15)",
         ),
         (
-            "search / FAISS kept to one thread, medians",
+            "search / FAISS with one thread, medians",
             median(ours) / median(alone),
             "x time",
         ),
@@ -344,7 +343,7 @@ def memory(vectors_folder: str, texts: list[str]) -> tuple[Rows, dict[str, Any]]
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
                 peaks[task].append(int(done.stdout.split()[-1]) / 1024)
     rows: Rows = [
-        (f"memory: {task} 2,000,000 lines over 1,000", most - least, "MiB (target 300)")
+        (f"memory: {task} 2,000,000 lines, minus {task} 1,000", most - least, "MiB (target 300)")
         for task, (least, most) in peaks.items()
     ]
     return rows, {"peaks": peaks}
@@ -407,7 +406,7 @@ def main() -> None:
             )
         },
     }
-    lines = ["| what | measured | |", "|---|---|---|"]
+    lines = ["| measurement | result | unit and target |", "|---|---|---|"]
     print("\n".join(lines))
     for name, part in (
         ("encoding", lambda: encoding(vectors, texts)),

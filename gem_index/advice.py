@@ -10,7 +10,7 @@ __all__ = ["Action", "Advice", "Message"]
 
 
 class Action(Enum):
-    """Every advice of an error, worded with calls of Python; braces stand for the values of an advice."""
+    """All kinds of advice, in the words for Python; braces stand for the values of an advice."""
 
     ADD_OR_DROP = "add to it with home.collection({collection!r}).upsert(documents), or drop it first with home.drop"
     CALIBRATE = "call home.collection({collection!r}).calibrate()"
@@ -76,7 +76,7 @@ class Advice:
         return self.said({})
 
     def said(self, words: Mapping[Action, str]) -> str:
-        """Return the advice in the given words; in those of Python if the given words have none for its action."""
+        """Return the advice in the given words; in the words for Python if the given ones lack its action."""
         return words.get(self.action, self.action.value).format_map(self.values)
 
     def retold(self, message: str, words: Mapping[Action, str]) -> str:

@@ -1,4 +1,4 @@
-"""Checks of single values that callers and files give: whole numbers, numbers, one of several names."""
+"""Checks of single values from callers and files: whole numbers, numbers, one of several names."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def check_whole_number(
     Parameters
     ----------
     value : object
-        Also NumPy's integers are taken; True and False are not numbers.
+        NumPy's integers are accepted too; True and False are not numbers.
     name : str
-        What the value is called in the message.
+        The name of the value in the message.
     least, most : int
         The bounds, both taken.
     expected : str
-        What the message says of the bounds; they themselves if it is empty.
+        The words for the bounds in the message; if empty, the bounds themselves.
     error : type
         Raised if it is another value.
 
@@ -76,7 +76,9 @@ def check_number(
         Of the type ``error``.
     """
     if isinstance(value, Real) and not isinstance(value, bool):
-        number: Any = value  # compared as it is: a whole number may be too large for a float
+        number: Any = (
+            value  # compared without conversion: a whole number may be too large for a float
+        )
         if least <= number <= most and not (above and number == least):
             return float(number)
     bounds = f"a number from {least:g} to {most:g}"

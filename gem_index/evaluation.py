@@ -1,4 +1,4 @@
-"""Measures with data of one's own: a search with queries whose right documents are known, vectors with pairs of texts."""
+"""Measure with your own data: a search with queries whose right documents are known, vectors with pairs of texts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Mean:
     def measured(cls, measure: Callable[[I64], float], items: int) -> Mean:
         """Return a measure of some items, given their places (n,), and the interval from 2,000 samples of them."""
         found = bootstrap(lambda samples: np.array([measure(each) for each in samples]), items)
-        low, high = np.nanpercentile(found, (2.5, 97.5))  # a sample may have one label alone
+        low, high = np.nanpercentile(found, (2.5, 97.5))  # a sample may have only one of the labels
         return cls(measure(np.arange(items)), float(low), float(high))
 
 
@@ -69,7 +69,7 @@ class PairQuality:
     auc : Mean, optional
         With labels 0 and 1: the area under the ROC curve. None with other numbers.
     f1, threshold : float, optional
-        With labels: the best F1 score, and the cosine from which on pairs are then taken as right.
+        With labels: the best F1 score, and the threshold of the cosine that gives it.
     """
 
     encoder: str

@@ -1,4 +1,4 @@
-"""What is public: the names in the ``__all__`` of these packages, and nothing else (docs/stability.md)."""
+"""The public names: those in the ``__all__`` of these packages, and no others (docs/stability.md)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGES = (
 
 
 def public_names(packages: Sequence[str] = PACKAGES) -> dict[str, object]:
-    """Return the names of packages once each, such as ``gem_index.results.SearchResult``, with what they stand for."""
+    """Return each public name once, such as ``gem_index.results.SearchResult``, with its object."""
     found: dict[str, object] = {}
     for package in packages:
         for name in import_module(package).__all__:

@@ -75,7 +75,7 @@ def without_password(argument: str) -> str:
 
 
 def command_with_fields(arguments: Sequence[str], error: MissingFieldError) -> str:
-    """Return a command that named no such field, with the fields that plainly are the id and the text."""
+    """Return a command that named no such field, with the fields of the id and the text, if they are clear."""
     kept = []
     rest = iter(arguments)
     for argument in rest:

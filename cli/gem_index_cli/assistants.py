@@ -95,7 +95,7 @@ def mcp(
 def _serve_stdio(
     context: typer.Context, collections: Sequence[str], tables: Mapping[str, str], allow_add: bool
 ) -> None:
-    """Keep standard output for messages: everything else is printed to standard error."""
+    """Keep standard output for messages: print everything else to standard error."""
     if sys.stdin is None:
         raise InputError("standard input is closed; expected the messages of an assistant")
     if sys.stdin.isatty():

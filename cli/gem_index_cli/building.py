@@ -87,7 +87,7 @@ def build(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Synonyms and abbreviations: a group per line, such as: vpn, virtual private network.",
+            help="A file of synonyms and abbreviations, one group per line, such as: vpn, virtual private network.",
             show_default=False,
         ),
     ] = None,
@@ -104,7 +104,7 @@ def build(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a searchable collection of the texts in some files, with a model fitted on them.
+    """Build a searchable collection from files, and fit a model on their texts.
 
     If the collection exists, it stores what has changed, by id. It refits the model if any document has changed since the
     last fit, or if you choose another index kind, chunking or language.
@@ -212,9 +212,9 @@ def add(
     prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add texts to a collection, or replace those whose id exists; the model is not changed.
+    """Add texts to a collection. A text whose id exists is replaced. The model does not change.
 
-    Without options, fields and folders are read as for build. In a folder, only new and changed files are read.
+    Without options, fields and folders are read as in the build. In a folder, only new and changed files are read.
     """
     found = home_of(context).collection(collection)
     pieces.check(found)

@@ -61,8 +61,8 @@ def _method(result: Calibration) -> str:
             "results is wrong."
         )
     return (
-        f"Searched for parts of {result.queries} documents without these documents themselves: three in ten parts still "
-        "reach the score."
+        f"Searched for parts of {result.queries} documents in the other documents: three in ten parts still reach "
+        "the score."
     )
 
 

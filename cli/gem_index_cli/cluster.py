@@ -45,7 +45,7 @@ class ClusterOptions:
         assert self.scheduler is not None
         with connected(self.scheduler) as client:
             for name in list(logging.root.manager.loggerDict):
-                if name.startswith("distributed"):  # one line about it is printed elsewhere
+                if name.startswith("distributed"):  # the command prints an error of one line itself
                     logging.getLogger(name).setLevel(logging.CRITICAL)
             if client.dashboard_link:
                 print(f"Dashboard: {client.dashboard_link}", file=sys.stderr)  # noqa: T201 - not a result
@@ -53,7 +53,7 @@ class ClusterOptions:
 
     @staticmethod
     def partitions(options: InputOptions) -> PartitionOptions:
-        """Return what to do with bad records."""
+        """Return how to treat bad records."""
         from gem_index.distributed import PartitionOptions
 
         return PartitionOptions(errors="raise" if options.skip is None else "skip")

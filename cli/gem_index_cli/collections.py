@@ -121,7 +121,7 @@ def synonyms(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="A group per line, such as: vpn, virtual private network. An empty file removes all.",
+            help="A file with one group per line, such as: vpn, virtual private network. An empty file removes all.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -289,7 +289,7 @@ def drift(
         _print_novelty(found.novelty)
     elif found.since_fit:
         say(
-            "Fewer than 20 texts came after the fit, or are left of it: too few to look for new subjects."
+            "There are fewer than 20 new texts, or fewer than 20 texts of the fit: too few to look for new subjects."
         )
     say(
         {

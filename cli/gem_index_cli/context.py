@@ -36,7 +36,7 @@ _NEED_A_HOME = {
     ),
     *("search", "show", "similar", "status", "topics", "verify", "watch"),
 }
-"""Commands on what a home has already."""
+"""Commands that only make sense for a home that exists."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def home_of(context: typer.Context, *, upgrade: bool = True) -> Home:
     Raises
     ------
     InputError
-        If the command needs what a home has, and the named folder does not exist: a mistyped home would be made.
+        If the named folder does not exist and the command needs a home that exists: a mistyped name would make a new home.
     """
     from gem_index import Home
     from gem_index.files.inputs import user_path

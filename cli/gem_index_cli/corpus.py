@@ -300,7 +300,7 @@ def draw_map(
         typer.Option(
             "-o",
             "--output",
-            help="A page (.html), a picture (.png, .svg, .pdf), or a table of the places (.csv, .jsonl, .parquet).",
+            help="A page (.html), a picture (.png, .svg, .pdf), or a table of the positions (.csv, .jsonl, .parquet).",
         ),
     ],
     color: Annotated[
@@ -312,7 +312,10 @@ def draw_map(
         ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Make the map again, with documents that came later.")
+        bool,
+        typer.Option(
+            "--again", help="Compute the map again, also with documents that were added since."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -78,7 +78,7 @@ def demo(context: typer.Context, as_json: AsJson = False) -> None:
     print_results(ranked, title=f"3. Re-rank: {_QUESTION}")
     say("4. Explain: what its words add to its vector")
     print_explanation(explanation)
-    say(f"That took {seconds:.1f} s. Everything lies in {home.root}")
+    say(f"That took {seconds:.1f} s. Everything is stored in {home.root}")
     say("What next?")
     for what, command in _NEXT:
         say(f"  {what}:\n    {command}")

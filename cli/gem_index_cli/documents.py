@@ -58,7 +58,7 @@ def show(
     documents = found.get([identifier])
     if not documents:
         raise InputError(
-            f"the collection {found.name} has no document {identifier!r:.80}; expected an id that it holds: "
+            f"the collection {found.name} has no document {identifier!r:.80}; expected the id of one of its documents: "
             f"gem-index list {found.name}"
         )
     if as_json:
@@ -252,4 +252,4 @@ def register(app: typer.Typer) -> None:
         ("similar", similar),
     ):
         app.command(name)(command)
-    app.command("neighbours", hidden=True)(similar)  # its name before
+    app.command("neighbours", hidden=True)(similar)  # its former name

@@ -1,4 +1,4 @@
-"""Options for which encoder, and with which configuration."""
+"""Options that choose an encoder and its configuration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ConfigOptions:
     preset: Annotated[
         str | None,
         typer.Option(
-            help="sts, cqa, transfer or trained. Default: depends on the word vectors.",
+            help="Settings of GEM: sts, cqa, transfer or trained. Default: depends on the word vectors.",
             show_default=False,
         ),
     ] = None
@@ -46,16 +46,32 @@ class ConfigOptions:
         Path | None,
         typer.Option(
             "--config",
-            help="A file with word vectors and configuration, as written by eval tune, or with several encoders.",
+            help="A file with word vectors and settings, as eval tune writes it, or with several encoders.",
             show_default=False,
         ),
     ] = None
-    window: Annotated[int | None, typer.Option(help="m: words before and after a word.")] = None
-    components: Annotated[int | None, typer.Option(help="K: directions of the corpus.")] = None
-    removed: Annotated[int | None, typer.Option(help="h: directions selected per sentence.")] = None
+    window: Annotated[
+        int | None, typer.Option(help="m: number of words before and after a word in its window.")
+    ] = None
+    components: Annotated[
+        int | None, typer.Option(help="K: number of directions of the corpus.")
+    ] = None
+    removed: Annotated[
+        int | None, typer.Option(help="h: number of directions selected for a sentence.")
+    ] = None
     power: Annotated[float | None, typer.Option(help="t: power of the singular values.")] = None
-    ranking: Annotated[str | None, typer.Option(help="singular or plain.")] = None
-    removal: Annotated[str | None, typer.Option(help="sdr, sir or none.")] = None
+    ranking: Annotated[
+        str | None,
+        typer.Option(
+            help="Select directions with (singular) or without (plain) the singular values."
+        ),
+    ] = None
+    removal: Annotated[
+        str | None,
+        typer.Option(
+            help="Remove the directions of the sentence (sdr), of the corpus (sir) or none."
+        ),
+    ] = None
     share: Annotated[
         float | None,
         typer.Option(
@@ -63,24 +79,28 @@ class ConfigOptions:
         ),
     ] = None
     alphas: Annotated[
-        str | None, typer.Option(help="Weights to sum, a subset of nsu; - for none.")
+        str | None,
+        typer.Option(
+            help="Weights of a word to add up: n (novelty), s (significance), u (uniqueness), such as nu; - for none."
+        ),
     ] = None
     prior: Annotated[
         float | None, typer.Option(help="How many pseudo-sentences of the background a fit adds.")
     ] = None
     tokenizer: Annotated[
-        str | None, typer.Option(help="wordpunct (the default), treebank, tweet or toktok.")
+        str | None,
+        typer.Option(help="Tokenizer of NLTK: wordpunct (the default), treebank, tweet or toktok."),
     ] = None
 
     @property
     def changed(self) -> bool:
-        """Whether any single setting was given."""
+        """Whether any of the single settings was given."""
         named = ("preset", "config_file")
         return any(getattr(self, f.name) is not None for f in fields(self) if f.name not in named)
 
     @property
     def unnamed(self) -> bool:
-        """Whether neither a preset nor a file was named."""
+        """Whether the user gave neither a preset nor a file."""
         return self.preset is None and self.config_file is None
 
     def specifications(self) -> list[EncoderSpec]:
@@ -111,7 +131,7 @@ class ConfigOptions:
         return str(specs[0].vectors) if len(specs) == 1 else None
 
     def config(self) -> GemConfig | dict[str, Any] | None:
-        """Return the configuration: nothing for the recommended one, single settings to change that one, several encoders.
+        """Return the configuration: None for the recommended one, its changed settings, or a configuration from a file.
 
         Raises
         ------
@@ -154,7 +174,7 @@ class ConfigOptions:
 
 @dataclass(frozen=True)
 class EncoderOptions:
-    """Which encoder: a fitted model, a collection's, or word vectors with background components."""
+    """The choice of an encoder: a fitted model, the model of a collection, or word vectors with background components."""
 
     model: Annotated[str | None, typer.Option(help="A model made by fit.")] = None
     collection: Annotated[str | None, typer.Option(help="The model of a collection.")] = None
@@ -166,7 +186,7 @@ class EncoderOptions:
         Raises
         ------
         ConfigError
-            If more than one was named, or a fitted model is given another configuration.
+            If the options name more than one encoder, or a fitted model and a configuration.
         """
         from gem_index.home import EncoderChoice
 
@@ -184,7 +204,7 @@ class EncoderOptions:
         return self.choice(context, config).open().encoder
 
     def single(self, context: typer.Context, config: ConfigOptions) -> GemEncoder:
-        """Return the encoder for a command that takes one alone.
+        """Return the encoder, for a command that does not support several encoders.
 
         Raises
         ------

@@ -191,7 +191,7 @@ def pairs(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Compare cosines with the numbers of your own pairs of texts: scores, or the labels 0 and 1."""
+    """Compare the cosines of your own pairs of texts with their scores, or with their labels 0 and 1."""
     from gem_index.evaluate.tables import Evaluation, Table
     from gem_index.evaluation import evaluate_pairs
 
@@ -203,7 +203,7 @@ def pairs(
         if each is not None
     ]
     if found.threshold is not None:
-        rows.append((f"best F1, from the cosine {found.threshold:.3f} on", found.f1, None))
+        rows.append((f"best F1, threshold {found.threshold:.3f}", found.f1, None))
     table = Table(f"{found.pairs} pairs", ("measure", ">x 100", ">95 %"), rows)
     json = {"task": "pairs", **{k: v for k, v in asdict(found).items() if k != "encoder"}}
     print_evaluation(Evaluation(json, [table]), {}, as_json, markdown)
@@ -215,9 +215,8 @@ def suite(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A TOML file: tables set with task and path; tables configuration with a name and vectors, preset, config "
-            "or "
-            "file. Default: the configuration of build."
+            help="A TOML file. Each table of the list set has a task and a path; each table of the list configuration has a "
+            "name, and vectors, preset, config or file. Default configuration: the one of build."
         ),
     ],
     plot: Annotated[
@@ -227,7 +226,7 @@ def suite(
     as_json: AsJson = False,
     markdown: Markdown = False,
 ) -> None:
-    """Measure configurations on many data sets at once, and compare them with the plain mean of vectors and BM25."""
+    """Measure configurations on many data sets at once, and compare them with the mean of word vectors and with BM25."""
     from gem_index.evaluate.plots import plot_suite
     from gem_index.evaluate.suite import evaluate_suite
     from gem_index.evaluate.suite_configurations import candidate_of

@@ -1,4 +1,4 @@
-"""Examples that every command's help ends with."""
+"""The examples at the end of each command's help."""
 
 from __future__ import annotations
 

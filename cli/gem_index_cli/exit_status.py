@@ -1,4 +1,4 @@
-"""Exit statuses that more than one module of the command line gives."""
+"""Exit statuses that more than one module of the command line uses."""
 
 __all__ = ["INTERRUPTED"]
 

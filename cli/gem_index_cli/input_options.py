@@ -21,7 +21,10 @@ __all__ = ["InputOptions"]
 Item = TypeVar("Item")
 
 
-_OPTIONS = {"column_names": "columns", "text_fields": "text-field"}  # whose names differ
+_OPTIONS = {
+    "column_names": "columns",
+    "text_fields": "text-field",
+}  # fields whose option has another name
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,22 @@ class InputOptions(RecordOptions):
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether the first row of a table has the names of its columns. Default: it has.",
+            help="Whether the first row of a table has the names of its columns. Default: yes.",
             show_default=False,
         ),
     ] = None
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Names of the columns of a table, joined by commas, instead of those of its first row. Without header and "
-            "names: column1, column2 ...",
+            help="Names for the columns of a table, joined by commas; they replace the names in its first row. Default "
+            "without a header: column1, column2 ...",
             show_default=False,
         ),
     ] = None
     delimiter: Annotated[
         str | None,
         typer.Option(
-            help="The character between the fields of CSV and TSV, or tab. Default: recognised in the first row.",
+            help="The character between the fields of CSV and TSV, or tab. Default: detected from the first row.",
             show_default=False,
         ),
     ] = None
@@ -77,16 +80,16 @@ class InputOptions(RecordOptions):
         str | None,
         typer.Option(
             help="The sheet of an .xlsx file, or the key of the list in a .json file, such as data.items. Default: the "
-            "first sheet, the only list.",
+            "first sheet, or the only list.",
             show_default=False,
         ),
     ] = None
     types: Annotated[
         str | None,
         typer.Option(
-            help="Types of the columns of CSV and TSV: auto (numbers, booleans, ISO dates), text, or a type for each, as "
-            'JSON or a file of it: \'{"year": "number", "tags": "list:;", "*": "auto"}\'. Default: auto for a new '
-            "collection, else what it was built with.",
+            help="Types of the columns of CSV and TSV: auto (numbers, booleans, ISO dates), text, or JSON with a type for "
+            'each column (or a file with it): \'{"year": "number", "tags": "list:;", "*": "auto"}\'. Default: auto for a '
+            "new collection, else the types of the collection.",
             show_default=False,
         ),
     ] = None
@@ -149,7 +152,7 @@ class InputOptions(RecordOptions):
         )
 
     def texts(self, names: list[str]) -> Iterator[str]:
-        """Return the texts of some files, for a command that takes nothing else of them.
+        """Return the texts of some files, for a command that needs only the texts.
 
         Raises
         ------
@@ -250,7 +253,7 @@ class InputOptions(RecordOptions):
 
 
 def _types(given: str | None) -> Any:
-    """Return the value of ``--types``: a word, or the content of JSON or of a file of it."""
+    """Return the value of ``--types``: a word, or the value of JSON, which may be in a file."""
     if given is None or given in ("auto", "text"):
         return given
     from gem_index.json_input import read_json, read_json_file
@@ -279,7 +282,7 @@ def _is_read_of(report: Path, name: str) -> bool:
             inside = report.resolve().is_relative_to(path.resolve())
             return inside and kind_of(report.name) is not None
         return path.samefile(report)
-    except (OSError, RuntimeError):  # one of them does not exist
+    except (OSError, RuntimeError):  # one of the files does not exist
         return False
 
 

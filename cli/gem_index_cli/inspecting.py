@@ -1,4 +1,4 @@
-"""The command that shows what files of records hold: inspect."""
+"""The command that shows the fields of files of records: inspect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["register"]
 
 @takes(options=InputOptions)
 def inspect(inputs: Inputs, options: InputOptions, as_json: AsJson = False) -> None:
-    """Show what some files of records hold, before you build a collection of them; nothing is stored.
+    """Show the fields of files of records before you build a collection from them; nothing is stored.
 
     It shows each field with its type, the share of filled values, the number of repeated values, the language and samples;
     then the command that builds a collection. It reads at most 100,000 records. Instead of files, give the URL of a table

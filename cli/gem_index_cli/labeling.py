@@ -27,20 +27,20 @@ def label(
         str,
         typer.Argument(
             metavar="EXAMPLES",
-            help="A file of examples (.csv, .tsv, .xlsx, .parquet, .jsonl, .json) with the columns id or text, and label.",
+            help="A file of examples (.csv, .tsv, .xlsx, .parquet, .jsonl, .json) with the columns id (or text) and label.",
         ),
     ],
     field: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="The field of the metadata that gets the labels; it may also be their column in the file.",
+            help="The field of the metadata for the labels; the file may also have its labels in a column of this name.",
         ),
     ] = "label",
     min_probability: Annotated[
         float,
         typer.Option(
-            help="A document whose best label has a lower probability, from 0 to 1, gets none."
+            help="A document gets no label if its best label has a lower probability, from 0 to 1."
         ),
     ] = 0.0,
     where: Where = None,

@@ -31,7 +31,7 @@ _LONGEST_LINE = 2000
 
 
 class _Commands(typer.core.TyperGroup):
-    """The commands; Typer itself ends an interrupted one without a word."""
+    """The group of all commands. Typer ends an interrupted command without a message, so this class raises an abort."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # Typer's own context
         """Return the names of the commands, panel by panel."""
@@ -39,7 +39,7 @@ class _Commands(typer.core.TyperGroup):
         return sorted(super().list_commands(ctx), key=lambda name: order.get(name, len(order)))
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # Typer's own context
-        """Run a command, and keep an interrupt with its notes."""
+        """Run a command. An abort after Ctrl-C keeps the interrupt, and so its notes, as its cause."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
@@ -107,7 +107,7 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if (
             getattr(sys, name) is None
-        ):  # closed by whoever started us, as in `gem-index build … >&-`
+        ):  # the caller closed the stream, as in `gem-index build … >&-`
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -134,14 +134,15 @@ def run(arguments: list[str]) -> int:
         command = context.command_path if context is not None else "gem-index"
         return _fail(f"{_usage_problem(error)} See: {command} --help", 2)
     except BrokenPipeError:
-        # The reader of our output has left, as in `gem-index search … | head -1`.
+        # The program that reads our output has ended, as in `gem-index search … | head -1`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (KeyboardInterrupt, typer.Abort) as error:
         cause = error.__cause__ or error.__context__ or error
         told = [message_of(each) for each in cause.args if isinstance(each, GemIndexError)]
         notes = [*told, *getattr(cause, "__notes__", [])]
-        status = INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1  # a question declined
+        # without an interrupt, the user answered no to a question
+        status = INTERRUPTED if isinstance(cause, KeyboardInterrupt) else 1
         return _fail("; ".join(["interrupted", *notes]), status)
     except MemoryError:
         return _fail(
@@ -150,10 +151,10 @@ def run(arguments: list[str]) -> int:
         )
     except OSError as error:
         return _fail(f"{quoted_error(error)}: {quoted_path(error.filename or 'a file')}", 1)
-    except Exception:  # noqa: BLE001 - the last resort: a fault of ours, shown whole
+    except Exception:  # noqa: BLE001 - an error in gem-index itself: show the whole traceback
         traceback.print_exc()
         return _fail("this is a fault in gem-index; please report the lines above", 1)
-    if status == INTERRUPTED:  # while it looked at the arguments: Typer ends without a word
+    if status == INTERRUPTED:  # Ctrl-C while Typer parsed the arguments: it ends without a message
         return _fail("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
 

@@ -1,4 +1,4 @@
-"""Options and values that commands which measure share."""
+"""Options and values that all measuring commands have."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ Background = Annotated[
     ),
 ]
 Baselines = Annotated[
-    str, typer.Option(help="Baselines, by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none.")
+    str,
+    typer.Option(help="Baselines, joined by commas: mean,SIF,uSIF,p-mean,TF-IDF,BM25; - for none."),
 ]
 ALL_BASELINES = "mean,SIF,uSIF,p-mean,TF-IDF,BM25"
 

@@ -17,7 +17,7 @@ __all__ = ["check_table", "check_target", "tell_rows", "write_result"]
 
 
 def check_target(path: Path, example: str, *endings: str) -> None:
-    """Check that an output can be written before hours of work, not after them."""
+    """Check that an output can be written, so that a command fails before hours of work and not after them."""
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise InputError(f"cannot write {path}; expected the name of a file in an existing folder")
     if endings and path.suffix not in endings:

@@ -1,4 +1,4 @@
-"""Options for the pieces that long texts are cut into."""
+"""Options for the pieces into which long texts are divided."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PieceOptions"]
 
 @dataclass(frozen=True)
 class PieceOptions:
-    """How long texts are cut."""
+    """How long texts are divided into pieces."""
 
     PANEL: ClassVar = "Long texts"
     EVERYDAY: ClassVar = ("chunk",)
@@ -25,13 +25,16 @@ class PieceOptions:
     chunk: Annotated[
         str | None,
         typer.Option(
-            help="Embed long texts in pieces: auto (of 150 words, of texts longer than 250), none, or a number of words.",
+            help="Divide long texts into pieces: auto (pieces of 150 words, for texts of more than 250), none, or a number "
+            "of words.",
             show_default=False,
         ),
     ] = None
     overlap: Annotated[
         int | None,
-        typer.Option(help="Words that a piece shares with the one before.", show_default=False),
+        typer.Option(
+            help="Number of words that a piece shares with the piece before.", show_default=False
+        ),
     ] = None
     headings: Annotated[
         bool,

@@ -60,7 +60,7 @@ class RecordOptions:
     on_error: Annotated[
         str,
         typer.Option(
-            help="What to do with a bad record: stop (a home then stores nothing) or skip it."
+            help="What to do with a bad record: stop (a collection then stays as it was) or skip it."
         ),
     ] = "stop"
     report: Annotated[

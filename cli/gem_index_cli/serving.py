@@ -54,8 +54,8 @@ Tables = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
-        help="NAME=URL: a table of a vector database that push filled, searched under this name as a collection is; may be "
-        "repeated.",
+        help="NAME=URL: a table in a vector database that push filled. It can be searched under this name, like a "
+        "collection; may be repeated.",
         show_default=False,
     ),
 ]
@@ -196,7 +196,7 @@ def add(
 
 @keys.command(name="list")
 def list_keys(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the keys, without the keys themselves."""
+    """List the names and permissions of the keys. The keys themselves are not stored."""
     rows = [
         {
             "name": each.name,
@@ -223,7 +223,7 @@ def remove(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a key; a running server refuses it within a second."""
+    """Remove a key. After at most a second, a running server no longer accepts it."""
     keys = home_of(context).keys
     _, *also = keys.remove(name, made=made)
     left = [each.name for each in keys.list() if each.made_by == name]

@@ -45,7 +45,7 @@ Whole = Annotated[
     bool | None,
     typer.Option(
         "--whole/--lines",
-        help="A .txt file that you name is one document, or has one text per line (the default).",
+        help="A .txt file that you name is one document (--whole), or has one text per line (--lines, the default).",
         show_default=False,
     ),
 ]

@@ -16,7 +16,7 @@ __all__ = ["main"]
 def main() -> None:
     """Import the commands and run one."""
     _read_arguments_as_utf8()
-    # else the end looks for garbage among all modules: a sixth of a search
+    # without this, the process looks for garbage in all modules at its end: a sixth of the time of a search
     atexit.register(gc.freeze)
     try:
         from gem_index_cli.main import main as run_command
@@ -31,8 +31,8 @@ def main() -> None:
 def _read_arguments_as_utf8() -> None:
     """Start this process again in Python's UTF-8 mode if its arguments are UTF-8 and the locale has another encoding.
 
-    A restart, because Python encodes the names of files as it decoded the arguments. Standard input and output keep the
-    encoding of the locale. Arguments that are not UTF-8 are left as the locale decoded them.
+    A new process is necessary because Python uses one encoding for arguments and file names, chosen at its start. Standard
+    input and output keep the encoding of the locale. Arguments that are not UTF-8 stay as the locale decoded them.
     """
     if sys.getfilesystemencoding() == "utf-8" or "utf8" in sys._xoptions:
         return

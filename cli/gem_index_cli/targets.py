@@ -107,8 +107,8 @@ def pull(
 ) -> None:
     """Build a collection from the texts and metadata in a vector database.
 
-    gem-index need not have made the table. Then name the columns of id and text; all others become metadata, except vectors
-    and bytes. The collection remembers these names. gem-index inspect URL shows the columns.
+    If another program made the table, name the columns of the id and the text. All other columns become metadata, except
+    vectors and bytes. The collection remembers these names. gem-index inspect URL shows the columns.
     """
     from gem_index.home.pulling import pull as pulled
 
@@ -169,8 +169,8 @@ def embed(
 ) -> None:
     """Embed the texts of files and write them to a vector database, without a collection.
 
-    For a new table, the files are read twice: at first to count their words. Batches before a bad record are stored. Mend
-    the file and run the command again.
+    For a new table, the command first reads the files to count their words, then reads them again. If it stops at a bad
+    record, the batches before it are stored: mend the file and run the command again.
     """
     from gem_index.collection.push.embedded_words import CountedInputs
     from gem_index.collection.push.embedding import TableWords, embed_into

@@ -1,4 +1,4 @@
-"""Tell when the word vectors know few of the words of the texts."""
+"""Print a note if the word vectors know few of the words of the texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on word vectors: add, list, show, remove, reduce, export, and checks that they are sane."""
+"""Commands on word vectors: add, list, show, remove, reduce, export, and checks that they are plausible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the vectors."
 
 @dataclass(frozen=True)
 class SourceOptionFlags:
-    """How a source's vectors are used and stored."""
+    """How the vectors of a source are used and stored."""
 
     unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
     scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
@@ -60,12 +60,15 @@ class SourceOptionFlags:
     runs: Annotated[
         str | None,
         typer.Option(
-            help="How to look up an unknown run of Chinese, Japanese or Thai signs: split (the mean of the known words in "
-            "it) or word (like any word). Default: split if a fifth of the frequent words are in such scripts.",
+            help="How to look up an unknown run of Chinese, Japanese or Thai characters: split (the mean of the vectors of "
+            "the known words in it) or word (like any word). Default: split if a fifth of the frequent words are in such "
+            "scripts.",
             show_default=False,
         ),
     ] = None
-    limit: Annotated[int | None, typer.Option(help="Read only the first words, this many.")] = None
+    limit: Annotated[
+        int | None, typer.Option(help="Read only this many words, the first ones.")
+    ] = None
     dtype: Annotated[
         str | None,
         typer.Option(
@@ -107,8 +110,12 @@ def add(
     format: Annotated[
         str | None, typer.Option(help="The format of the file. Default: detected.")
     ] = None,
-    origin: Annotated[str | None, typer.Option(help="Their origin, for the record.")] = None,
-    licence: Annotated[str | None, typer.Option(help="Their licence, for the record.")] = None,
+    origin: Annotated[
+        str | None, typer.Option(help="Where the vectors come from; only recorded.")
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Licence of the vectors; only recorded.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy word vectors into the home under a name. Well-known ones are downloaded."""
@@ -145,7 +152,7 @@ def _print_added(info: VectorInfo, as_json: bool) -> None:
 def _remarks(findings: ImportReport) -> list[str]:
     """Return import warnings as text."""
     counted = (
-        (findings.duplicates, "words came again; the first of each counts"),
+        (findings.duplicates, "words are repeated; the first of each is used"),
         (findings.empty, "rows have an empty word and are never found"),
         (findings.spaced, "words hold a space"),
         (findings.latin1, "words were not UTF-8 and were read as Latin-1"),
@@ -234,12 +241,13 @@ def show(
     coverage: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="INPUT", help="Show the share of these texts' words that the vectors know."
+            metavar="INPUT",
+            help="Show the share of the words of these texts that the vectors know.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one set of word vectors: its origin, size and options, and the share of a corpus' words that it knows."""
+    """Show the origin, size and options of word vectors, and the share of the words of your texts that they know."""
     home = home_of(context)
     details = asdict(home.vectors.describe(name))
     if coverage:
@@ -296,7 +304,7 @@ def fit_vocabulary(
     ] = 20_000,
     as_json: AsJson = False,
 ) -> None:
-    """Reduce large word vectors to the words of a corpus and their most frequent words."""
+    """Make a smaller set of word vectors: the words of a corpus, and the most frequent other words."""
     with progress_bar("words") as progress:
         info = home_of(context).vectors.fit_vocabulary(
             name,
@@ -349,7 +357,7 @@ def remove(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@app.command("neighbours", hidden=True)  # its spelling before
+@app.command("neighbours", hidden=True)  # its former spelling
 def neighbors(
     context: typer.Context,
     word: Annotated[str, typer.Argument(help="A word.")],
@@ -368,9 +376,9 @@ def neighbors(
 @app.command()
 def analogy(
     context: typer.Context,
-    a: Annotated[str, typer.Argument(metavar="A", help="man")],
-    b: Annotated[str, typer.Argument(metavar="B", help="king")],
-    c: Annotated[str, typer.Argument(metavar="C", help="woman")],
+    a: Annotated[str, typer.Argument(metavar="A", help="A word, such as man.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="A word, such as king.")],
+    c: Annotated[str, typer.Argument(metavar="C", help="A word, such as woman.")],
     vectors: Annotated[str, typer.Option(help="Word vectors, as for build.")] = "wordllama",
     k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
     as_json: AsJson = False,

@@ -43,8 +43,8 @@ def watch(
 ) -> None:
     """Watch folders until Ctrl-C, and store new, changed and deleted files in the collection.
 
-    At the start it reads what changed while it was not running. If a file cannot be read, it reports the file and keeps its
-    last content.
+    At the start it reads files that changed while it was not running. If a file cannot be read, it reports the file; the
+    collection keeps the content that was read before.
     """
     from gem_index.collection.watching import watch as watched
 
@@ -75,7 +75,7 @@ def watch(
     known = [place for place in found.sources if place.startswith("/")]
     if not (names or known):
         raise ConfigError(
-            f"found no folder, and {found.name} was built of none; expected one: gem-index watch {found.name} FOLDER"
+            f"found no folder, and {found.name} has no folder; expected one: gem-index watch {found.name} FOLDER"
         )
     readers = [folders.reader(name, encoding, problem, found) for name in names or known]
     for reader in readers:

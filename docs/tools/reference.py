@@ -57,7 +57,12 @@ def command_reference() -> Iterator[str]:
     shown = {name: c for name, c in root.commands.items() if not c.hidden}
     alone = {name: c for name, c in shown.items() if not hasattr(c, "commands")}
     groups = {name: c for name, c in shown.items() if hasattr(c, "commands")}
-    yield from ("## Options of every command", "", "They stand before the name of the command.", "")
+    yield from (
+        "## Options of every command",
+        "",
+        "Give them before the name of the command; `--home` may also come after it.",
+        "",
+    )
     yield from _parameters(root.params)
     yield from ("## Collections and texts", "")
     for name, command in alone.items():

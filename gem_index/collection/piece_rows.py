@@ -58,7 +58,7 @@ class PieceRows:
 
 
 def row_ids(document_id: str, pieces: int) -> list[str]:
-    """Return the ids of a document's rows: its own, or ``id#1``, ``id#2``, ... if it has pieces."""
+    """Return the ids of a document's rows: the id of the document, or ``id#1``, ``id#2``, ... if it has pieces."""
     if pieces == 1:
         return [document_id]
     return [piece_id(document_id, number) for number in range(1, pieces + 1)]
@@ -80,7 +80,7 @@ def piece_of(row_id: str, metadata: Mapping[str, Any]) -> tuple[str, int] | None
 
 
 def piece_fields(parent: str, number: int, piece: Piece) -> dict[str, Any]:
-    """Return the metadata that a piece adds to its document's; heading and page only if it has them."""
+    """Return the metadata that a piece adds to the metadata of its document; heading and page only if it has them."""
     place = {"parent": parent, "piece": number, "start": piece.start, "end": piece.end}
     known = {"heading": piece.heading, "page": piece.page}
     return {**place, **{name: value for name, value in known.items() if value}}
@@ -138,7 +138,7 @@ def left_rows(ids: Sequence[str], counts: Sequence[int], before: Sequence[int]) 
 
 
 def taken_id(row_id: str, advice: str) -> ConfigError:
-    """Return the error for a document whose id is that of another document's piece."""
+    """Return the error for a document whose id is also the id of another document's piece."""
     return ConfigError(
         f"the document {quoted(row_id)} has the id of a piece of another document; expected another id: "
         f"give it one, or {advice}"

@@ -75,13 +75,13 @@ class SearchOptions(TypedDict, total=False):
         even if their lengths are equal.
     rerank : bool
         Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score is (c
-        + 2.25 match) / 3.25, where c is 0.7 times the cosine of the text plus 0.3 times that of its best passage of 20
-        words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
+        + 2.25 match) / 3.25, where c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best passage of 20
+          words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
     why : bool
         Explain each result: how much each word, and each pair of words, adds to its cosine with the query.
     collapse : bool or float
         Show only the best of a group of near-duplicates, with the ids of the others in ``similar``; there are still k
-        results. True (for 0.95), or the near-duplicate threshold. Re-ranking comes after this.
+        results. True (for 0.95), or the near-duplicate threshold. Re-ranking is done after collapsing.
     pieces : bool
         Return each piece as a result of its own, with its document's id and metadata. Otherwise a result is a document, with
         its best piece if it has pieces.
@@ -98,7 +98,7 @@ class SearchOptions(TypedDict, total=False):
     boost : str, optional
         Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The score of the best results (at least
         100) is multiplied by (1 + 2^(-age / 30 days)) / 2, or by (1 + votes / (votes + 10)) / 2, and by 1/2 without a value.
-        The units are ``h``, ``d``, ``w`` and ``y``. ``min_score`` is compared with the score before.
+        The units are ``h``, ``d``, ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
         Return the results in the order of a field, not of the score; with ``-`` before the field, the largest or latest
         first. Results without a value are last.
@@ -123,8 +123,8 @@ class SearchOptions(TypedDict, total=False):
 class SearchRequest:
     """A query with its options; see :class:`SearchOptions`.
 
-    Without ``best_piece``, results have no pieces. To find them, each long text is cut again, and a measurement needs only
-    ids and scores.
+    Without ``best_piece``, results have no pieces. To find pieces, each long text must be divided again; a measurement needs
+    only ids and scores.
 
     Raises
     ------
@@ -193,14 +193,14 @@ class SearchRequest:
             if not isinstance(self.fingerprint, str):
                 raise InputError(
                     f"found a query vector and the fingerprint {quoted(self.fingerprint)}; expected a text, or the "
-                    "fingerprint of the encoder that made the vector beside it: fingerprint=encoder.fingerprint"
+                    "vector with the fingerprint of its encoder: fingerprint=encoder.fingerprint"
                 )
         elif not tokenize(check_text(self.query, "query")):
             raise EmptyTextError(self.query)
 
     @property
     def from_first(self) -> SearchRequest:
-        """The same request with the results that the offset leaves out."""
+        """The same request without the offset: it also returns the results that the offset leaves out."""
         if not self.offset:
             return self
         return replace(self, k=None if self.k is None else self.k + self.offset, offset=0)

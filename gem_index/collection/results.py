@@ -76,7 +76,7 @@ class SearchResult:
     ``similar`` has the ids of the near-duplicates that a collapsed search does not show. ``piece`` is the best piece of a
     document, or the one that a search for pieces found; None for a document without pieces. ``passage`` is the best passage
     of a re-ranked text; None for a text of at most 20 words. ``weak`` tells whether the score, before re-ranking, is below
-    that of the calibration; None if the collection is not calibrated for the search. See
+    the calibrated score; None if the collection is not calibrated for the search. See
     :meth:`gem_index.Collection.calibrate`. ``collection`` names the collection if several are searched together.
     """
 
@@ -96,8 +96,8 @@ class SearchResult:
     def as_row(self) -> SearchResult:
         """Return the result with the id, text and metadata of its piece, as a push stores them; unchanged without a piece.
 
-        The id is ``id#n``; the metadata are those of the document with ``parent``, ``piece``, ``start``, ``end`` and, if it
-        has them, ``heading`` and ``page``.
+        The id is ``id#n``; the metadata has the fields of the document, and ``parent``, ``piece``, ``start``, ``end`` and,
+        if known, ``heading`` and ``page``.
         """
         if self.piece is None:
             return self
@@ -137,7 +137,7 @@ class SearchResults(list[SearchResult]):
     corrected : mapping of str to str, optional
         Words of the query that no document contains, each with the word that replaced it.
     synonyms : mapping of str to tuple of str, optional
-        Forms in the query that have synonyms, each with those that were searched for too.
+        Forms in the query that have synonyms, each with the other forms that were searched for.
     """
 
     def __init__(
@@ -236,8 +236,8 @@ class CollectionStatus:
     With several encoders, ``vectors`` and ``preset`` name each of them, and ``prior`` is the largest. ``fitted`` is the
     number of texts of the fit, 0 for the background alone; ``since_fit`` the number of later documents; ``bytes`` the size
     of the index files. ``language`` says how texts become terms, ``analyzer`` by which version of the analyzer: a collection
-    of version 1 has the English stemmer whatever its language, until it is built again with a language. ``dimension`` is
-    that of the vectors. ``description`` says what the documents are; see :meth:`gem_index.Collection.set_description`.
+    of version 1 has the English stemmer whatever its language, until it is built again with a language. ``dimension`` is the
+    dimension of the vectors. ``description`` says what the documents are; see :meth:`gem_index.Collection.set_description`.
     ``calibration`` is ``void`` if the model, the chunking or the language has changed since
     :meth:`gem_index.Collection.calibrate`.
     """

@@ -113,7 +113,7 @@ class CollectionTables(StoredDocuments):
         Raises
         ------
         InputError
-            As for :meth:`write_documents`, or if fields are named and the rows are not those of documents.
+            As for :meth:`write_documents`, or if fields are named and the rows are not documents.
         """
         if fields and "id" not in result.columns:
             raise InputError(
@@ -129,7 +129,7 @@ class CollectionTables(StoredDocuments):
         Parameters
         ----------
         topics : Topics
-            Of this collection.
+            The topics of this collection.
         by : str
             A field, or ``year(FIELD)``, ``month(FIELD)`` or ``day(FIELD)`` of a field of ISO dates. A list counts for each
             of its values. Documents without a value are not counted.

@@ -35,8 +35,8 @@ def watch(
 ) -> None:
     """Update a collection from folders now, and again after every change, until it is stopped.
 
-    The changes of half a second are one transaction. The first update finds what changed while nobody watched, so that a
-    killed process misses nothing.
+    The changes of half a second are one transaction. The first update also finds changes that happened before, so a process
+    that was killed misses nothing.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def watch(
     stop : threading.Event, optional
         If it is set, the watch ends within half a second.
     ignore : sequence of Path
-        Folders whose changes are ignored, such as that of the home.
+        Folders whose changes are ignored, such as the home.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _looks(
     counts: Callable[[object, str], bool],
     stop: threading.Event | None,
 ) -> Iterator[bool]:
-    """Yield whether something has changed, at least twice a second.
+    """Yield, at least twice per second, whether something has changed.
 
     If another folder with the same name replaces a folder, that one is watched.
     """

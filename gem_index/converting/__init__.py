@@ -1,4 +1,4 @@
-"""From files of many kinds to text: Markdown, HTML, PDF, Word, mail, archives.
+"""Convert files of many kinds to text: Markdown, HTML, PDF, Word, mail, archives.
 
 Imports little: the processes that convert files start often.
 """

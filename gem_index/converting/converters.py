@@ -1,4 +1,4 @@
-"""From the bytes of a file to its pages; runs in a process of its own, which a hostile file may crash."""
+"""Convert the bytes of a file to pages. This runs in a separate process, because a hostile file may crash it."""
 
 from __future__ import annotations
 

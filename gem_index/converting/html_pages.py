@@ -1,4 +1,4 @@
-"""From the bytes of an HTML page to its title and its text without menus."""
+"""Convert the bytes of an HTML page to its title and its text without menus."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NAVIGATION = (
     '|//*[contains(translate(@style, " ", ""), "display:none")]'
 )
 _MAIN = '//main|//*[@role="main"]'
-_TURNING = (  # links to the page before, after and above: as HTML's rel says, or the keys that DocBook and Texinfo give
+_TURNING = (  # links to the previous, next and upper page: values of HTML's rel, or the keys of DocBook and Texinfo
     '//a[@rel="next" or @rel="prev" or @rel="previous" or @rel="up"'
     ' or @accesskey="n" or @accesskey="p" or @accesskey="u"]'
 )
-_TURNED = 500  # characters that a block of such links has at most
+_TURNED = 500  # largest number of characters of a block of such links
 _LISTS = ("ul", "ol", "dl", "table", "td", "div", "section")
-_MENU = 0.7  # share of the text of a block that links have in a menu
+_MENU = 0.7  # least share of links in the text of a menu
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{8192,}")
 _QUOTED = re.compile(rb"\"[^\"]*\"|'[^']*'")
 _MOST_ATTRIBUTES = 4096
@@ -42,15 +42,16 @@ _PARAGRAPH = re.compile(
     re.ASCII,
 )
 _NOT_IN_A_CELL = ("table", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
-"""Elements that show that a table is for the layout of the page."""
+"""Elements that data tables do not contain: a table with one of them is for the layout of the page."""
 _LINE = re.compile(r"li|tr|d[td]|br|caption|figcaption|summary|option", re.ASCII)
 
 
 def html_page(content: bytes, encoding: str | None = None) -> Page:
     """Return the title, the text and the author and date of a page.
 
-    Where the page marks its main part, the text is that of this part. Left out are navigation, footers and what is hidden,
-    as HTML and ARIA mark them, and lists and tables that are little but links. A page that is nothing else keeps them.
+    If the page marks its main part, only the text of this part is taken. Navigation, footers and hidden parts, as HTML and
+    ARIA mark them, are left out; so are lists and tables that consist mostly of links. A page that is nothing else keeps
+    them.
 
     Parameters
     ----------
@@ -73,11 +74,11 @@ def html_page(content: bytes, encoding: str | None = None) -> Page:
             raise InputError(
                 f"a tag has more than {_MOST_ATTRIBUTES:,} attributes; expected a page with fewer: remove that element"
             )
-    # huge: elements nested up to 2048 deep instead of 256, which tags that are never closed reach on real pages
+    # huge: allow elements nested 2048 deep instead of 256; unclosed tags of real pages nest deeper than 256
     parser = lxml_html.HTMLParser(encoding=_encoding(content, encoding), huge_tree=True)
     try:
         tree = lxml_html.document_fromstring(content, parser=parser)
-    except etree.ParserError:  # nothing but comments
+    except etree.ParserError:  # a page with only comments
         return Page("", "")
     except (ValueError, LookupError) as error:
         raise InputError(f"it is not HTML: {quoted_error(error)}; expected an HTML page") from error
@@ -99,9 +100,9 @@ def html_page(content: bytes, encoding: str | None = None) -> Page:
 
 
 def _encoding(content: bytes, encoding: str | None) -> str | None:
-    """Return the encoding of a page: what is given, UTF-8 where it is that, else what the page declares."""
+    """Return the encoding of a page: the given one, UTF-8 if the page is valid UTF-8, else the one that it declares."""
     if encoding not in (None, "auto"):
-        with contextlib.suppress(LookupError):  # a server may name one that does not exist
+        with contextlib.suppress(LookupError):  # a server may name an encoding that does not exist
             return codecs.lookup(str(encoding)).name
     try:
         content.decode("utf-8")
@@ -126,7 +127,7 @@ def _drop(nodes: list[Any]) -> None:
 
 
 def _unlink(tree: Any) -> None:
-    """Take away links that are not: places that others point to, marks such as ¶ beside headings, headings themselves."""
+    """Remove links that are not menu links: anchors, marks such as ¶ beside headings, and headings that are links."""
     from lxml import etree
 
     for link in tree.xpath("//a"):
@@ -142,7 +143,7 @@ def _unlink(tree: Any) -> None:
             link.tag = _NO_LINK
     etree.strip_tags(
         tree, _NO_LINK
-    )  # all at once: one by one takes time that grows with their nesting
+    )  # all at once: one after the other, the time would grow with their nesting
 
 
 def _main_part(tree: Any) -> tuple[str, list[str]]:
@@ -165,7 +166,7 @@ def _main_part(tree: Any) -> tuple[str, list[str]]:
 
 
 def _drop_menus(part: Any) -> None:
-    """Drop the lists and tables of which more than a share is text of links, the outer ones first."""
+    """Remove lists and tables whose text is mostly links, the outer ones first."""
     for block in list(part.iter(*_LISTS)):
         if block is part or part not in block.iterancestors():
             continue
@@ -175,7 +176,7 @@ def _drop_menus(part: Any) -> None:
 
 
 def block_text(element: Any) -> str:
-    """Return the text of an element: a blank line between paragraphs, a line an item or row, bars between cells.
+    """Return the text of an element: a blank line between paragraphs, one line per item or row, bars between cells.
 
     Headings are marked as in Markdown.
     """
@@ -201,7 +202,7 @@ def block_text(element: Any) -> str:
 
     todo: list[
         tuple[Callable[[Any], None], Any]
-    ] = []  # the last first; a page may be nested deeper than calls
+    ] = []  # a stack, last element first, because a page may be nested deeper than Python's calls
 
     def visit(node: Any) -> None:
         if not isinstance(node.tag, str) or node.tag in ("script", "style", "head"):

@@ -23,7 +23,7 @@ _LONGEST_HEADER = 10_000  # characters; Python parses a header in time that grow
 
 
 class _Policy(email.policy.EmailPolicy):
-    """Reads no more of a header than could be of use: of the longest 500 characters are kept.
+    """Limits the length of headers: at most 500 characters of a header are kept.
 
     A header that Python's parser cannot read is empty: it raises errors of its own on malformed ones, and on brackets that
     are nested deeper than calls can be.
@@ -53,7 +53,7 @@ def _mail_page(message: EmailMessage, key: str = "") -> Page:
     if body is not None:
         try:
             text = str(body.get_content())
-        except (LookupError, ValueError):  # an encoding that is none
+        except (LookupError, ValueError):  # the mail names an encoding that does not exist
             content = body.get_payload(decode=True)
             text = content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
         if body.get_content_subtype() == "html":
@@ -84,7 +84,10 @@ def mailbox_file(path: Path, _encoding: str | None) -> Pages:
         return message
 
     with path.open("rb") as file:
-        if file.read(5) not in (b"From ", b""):  # read as nothing
+        if file.read(5) not in (
+            b"From ",
+            b"",
+        ):  # otherwise such a file would give no messages and no error
             raise InputError("it is not a mailbox: it does not begin with From; expected .mbox")
     with contextlib.closing(mailbox.mbox(path, factory=parsed, create=False)) as box:  # type: ignore[arg-type]
         for number, place in enumerate(box.iterkeys(), 1):

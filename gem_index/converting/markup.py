@@ -88,7 +88,7 @@ def _inline_text(token: Any) -> str:
 
 
 def _without_tags(html: str) -> str:
-    """Return HTML without comments and tags; the end of a comment that has none is looked for once."""
+    """Return HTML without comments and tags; a missing end of a comment is searched only once."""
     parts: list[str] = []
     place = 0
     while (begin := html.find("<!--", place)) >= 0 and (end := html.find("-->", begin + 4)) >= 0:
@@ -135,9 +135,7 @@ def rst_file(path: Path, encoding: str | None) -> Pages:
         if title.parent is tree or isinstance(title.parent, nodes.section)
     ]
     named = titles[0].astext() if titles else ""
-    around = sum(
-        title.parent is tree for title in titles
-    )  # 1 if the document has a title of its own
+    around = sum(title.parent is tree for title in titles)  # 1 if the document itself has a title
     for title in titles:
         inside = sum(isinstance(each, nodes.section) for each in _ancestors(title))
         marked = f"{'#' * min(inside + around, 6)} {title.astext()}"
@@ -157,7 +155,7 @@ def html_file(path: Path, encoding: str | None) -> Pages:
 
 
 def html_content(content: bytes, encoding: str | None = None) -> Page:
-    """Return what is read of a web page."""
+    """Return the page that is read from HTML."""
     with needs("HTML"):
         return html_page(content, encoding)
 

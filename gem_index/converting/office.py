@@ -33,7 +33,7 @@ def word_file(path: Path, _encoding: str | None) -> Pages:
     }
     blocks: list[str] = []
     notes = _word_notes(document)
-    pending: list[str] = []  # those of the block before
+    pending: list[str] = []  # notes of the block before
     for part in _word_blocks(document.element.body):
         blocks += pending
         pending = [
@@ -75,7 +75,7 @@ def _word_notes(document: Any) -> dict[tuple[str, str | None], str]:
             continue
         try:
             content = parse_xml(relation.target_part.blob)
-        except SyntaxError as error:  # lxml's is one
+        except SyntaxError as error:  # the exception of lxml is one of these
             raise InputError(
                 f"its notes cannot be read: {quoted_error(error)}; expected an undamaged .docx"
             ) from error
@@ -101,7 +101,7 @@ def _word_row(row: Any) -> str:
     cells = row.xpath("./w:tc|./w:sdt/w:sdtContent/w:tc")
     if any(
         cell.find(f".//{qn('w:tbl')}") is not None for cell in cells
-    ):  # its rows come by themselves
+    ):  # its rows are read separately
         return "\n\n".join(
             _word_text(part) for cell in cells for part in cell.iterchildren(qn("w:p"))
         )
@@ -124,7 +124,10 @@ def _word_text(element: Any) -> str:
 
     def walk(node: Any) -> None:
         for child in node:
-            if child.tag in (old, qn("w:pPr")):  # a text box for old programs; tab stops
+            if child.tag in (
+                old,
+                qn("w:pPr"),
+            ):  # skipped: a text box for old programs, and tab stops
                 continue
             parts.append(
                 (child.text or "") if child.tag == qn("w:t") else breaks.get(child.tag, "")
@@ -152,7 +155,7 @@ def slides_file(path: Path, _encoding: str | None) -> Pages:
         named = slide.shapes.title
         if (
             named is not None and not title
-        ):  # what the file says of itself is often the name of its template
+        ):  # the title in the properties is often the name of the template
             title = named.text_frame.text.strip()
         parts = list(_shape_texts(slide.shapes))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:

@@ -1,4 +1,4 @@
-"""The kinds of files that are read from a folder, and what is read of them."""
+"""The kinds of files that are read from a folder, and the pages that are read from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["ARCHIVES", "KINDS", "READING_VERSION", "Page", "kind_of"]
 
 READING_VERSION = 4
-"""Raised when a file of unchanged content would be read differently, so that folders are read again."""
+"""Increase this number if the code reads an unchanged file differently, so that folders are read again."""
 
 KINDS: Mapping[str, str] = {
     ".md": "markdown",
@@ -39,7 +39,7 @@ ARCHIVES = frozenset({"mbox", "warc", "zim"})
 
 @dataclass(frozen=True)
 class Page:
-    """What is read of a file, or of one entry of an archive.
+    """The text and metadata of a file, or of one entry of an archive.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class Page:
     key : str
         Which entry of an archive, empty for a file that is one document.
     metadata : mapping
-        What the file says of itself, such as the author or how many pages there are.
+        Metadata from the file itself, such as the author or the number of pages.
     problem : str
-        Why an entry of an archive cannot be read; the others can.
+        The reason why an entry of an archive cannot be read; other entries can.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Page:
 
 
 def kind_of(name: str) -> str | None:
-    """Return the kind of a file by its name, None if it is not one that is read."""
+    """Return the kind of a file by its name, None if such files are not read."""
     lower = name.lower()
     for ending, kind in KINDS.items():
         if lower.endswith(ending):

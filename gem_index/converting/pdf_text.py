@@ -1,4 +1,4 @@
-"""Repair of what fonts without a map to Unicode leave in the text of a PDF."""
+"""Repair the text of a PDF whose fonts have no map to Unicode."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _ACCENTS = {
 _ACCENTED = re.compile(rf"([{''.join(_ACCENTS)}])([^\W\d_])")
 _LEADERS = re.compile(r"(?:[ \t]?\.){4,}[ \t]*")
 _DIVIDED = re.compile(r"(?<!\w)(?<!\w-)(\w++(?:-\w++)*+)[\x02\ufffe]((\w++)(?:-\w++)*+)")
-"""A word at the end of a line, pdfium's mark of its hyphen, and how it goes on: the whole, and up to its next hyphen."""
+"""A word divided at the end of a line, with pdfium's mark of the hyphen: its rest, and its rest up to the next hyphen."""
 _HYPHENATED = re.compile(r"(?<!\w)(?<!\w-)\w++(?:-\w++)++")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe]")
 
 
 def hyphenated_words(texts: Iterable[str]) -> set[str]:
-    """Return the words with a hyphen that stand in one line of some pages, in lower case."""
+    """Return, in lower case, the words with a hyphen that pages have within a line."""
     return {word.lower() for text in texts for word in _HYPHENATED.findall(_with_ligatures(text))}
 
 

@@ -24,7 +24,7 @@ __all__ = ["ConversionError", "ConverterPool", "ConverterProcess"]
 
 
 _PIECE = 1 << 16  # bytes read at once
-_GRACE = 30  # seconds after which a process without us ends itself
+_GRACE = 30  # seconds after which a process ends itself if this process has died
 
 
 class ConversionError(InputError):
@@ -57,7 +57,8 @@ class ConverterProcess:
         Raises
         ------
         ConversionError
-            If it cannot be read, changed meanwhile, or took too much; MissingExtraError if a library is missing.
+            If the file cannot be read, has changed meanwhile, or took too much time or memory; MissingExtraError if a
+            library is missing.
         """
         process = self._running()
         assert process.stdin is not None
@@ -84,18 +85,18 @@ class ConverterProcess:
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                # -P: a module beside the files that are read is never imported
+                # -P: modules in the folder of the files are never imported
                 [sys.executable, "-P", "-m", "gem_index.converting.worker", *self._arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for us, who then close it
+                start_new_session=True,  # Ctrl-C is handled by this process, which then closes the other
             )
         return self._process
 
     def _line(self, process: subprocess.Popen[bytes], stdout: IO[bytes]) -> bytes:
-        """Return the next line, or kill the process when its time is over."""
-        ready = select.poll()  # a thread that waits would cost more than most files do
+        """Return the next line; kill the process if it takes too long."""
+        ready = select.poll()  # a waiting thread would take more time than most files
         ready.register(stdout, select.POLLIN)
         deadline = time.monotonic() + self._seconds
         end = self._received.find(b"\n")
@@ -135,9 +136,7 @@ def _end(answer: dict[str, Any]) -> str:
     if "extra" in answer:
         raise MissingExtraError(answer["feature"], answer["extra"])
     if "changed" in answer:
-        raise ConversionError(
-            "it changed while it was read; expected one that is complete: run it again"
-        )
+        raise ConversionError("it changed while it was read; expected a complete file: try again")
     error = ConversionError(answer["problem"])
     if "action" in answer:
         error.advice = Advice(Action[answer["action"]], answer["values"])

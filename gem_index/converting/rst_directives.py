@@ -12,13 +12,14 @@ __all__ = ["accept_directives"]
 _NAMES = re.compile(r"^[ \t]*\.\.[ \t]+([\w:+.-]+)::", re.MULTILINE)
 _ABOUT_OTHERS = frozenset(
     {"index", "toctree"}
-)  # their content names entries and pages, it is no text
+)  # their content is names of entries and pages, not text
 
 
 def accept_directives(source: str) -> None:
-    """Have docutils read the content of all directives in a text.
+    """Let docutils read the content of all directives in a text.
 
-    It leaves out what stands in a directive that it does not know; with those of Sphinx, the description of each function.
+    Without this, docutils drops the content of directives that it does not know: for Sphinx, the description of each
+    function.
     """
     from docutils.frontend import get_default_settings
     from docutils.parsers.rst import Parser, directives
@@ -37,7 +38,7 @@ def _as_text(value: str | None) -> str:
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
-    """Options of any name; not empty, which would mean that there are none."""
+    """A mapping that accepts options of any name. It must be true, because docutils takes a false one for "no options"."""
 
     def __missing__(self, name: str) -> Callable[[str], Any]:
         return _as_text
@@ -49,7 +50,7 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
 @cache
 def _any_directive() -> Any:
     """Return the class of a directive as its arguments, such as the name of a function, and its content."""
-    # imported here: an extra brings it
+    # imported here: docutils comes with an extra
     from docutils import nodes
     from docutils.parsers.rst import Directive
 

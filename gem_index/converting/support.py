@@ -1,4 +1,4 @@
-"""What converters share: text of an encoding, libraries that may be missing, entries of an archive that may be damaged."""
+"""Helpers of converters: decoding, libraries that may be missing, entries of archives that may be damaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gem_index.quoting import quoted_error
 __all__ = ["LARGEST_ENTRY", "Pages", "decoded", "entry_page", "needs"]
 
 Pages: TypeAlias = Iterable[Page]
-"""What is read of a file."""
+"""The pages of a file."""
 
 LARGEST_ENTRY = 64 << 20
 """Bytes of a file inside a book or an archive."""

@@ -24,7 +24,7 @@ def web_archive(path: Path, _encoding: str | None) -> Pages:
     with path.open("rb") as file:
         if (
             file.read(5) not in (b"WARC/", b"") and path.suffix.lower() == ".warc"
-        ):  # read as nothing
+        ):  # otherwise such a file would give no pages and no error
             raise InputError("it is not WARC: it does not begin with WARC/; expected an archive")
         file.seek(0)
         try:
@@ -60,7 +60,7 @@ def zim_archive(path: Path, _encoding: str | None) -> Pages:
             f"it is not ZIM: {quoted_error(error)}; expected an undamaged archive"
         ) from error
     for number in range(archive.all_entry_count):
-        entry = archive._get_entry_by_id(number)  # libzim's only way to all entries
+        entry = archive._get_entry_by_id(number)  # the only way to all entries in libzim
         if entry.is_redirect:
             continue
         item = entry.get_item()

@@ -1,4 +1,4 @@
-"""The process that converts files: one request a line on standard input, one page a line on standard output.
+"""The process that converts files: one request per line on standard input, one page per line on standard output.
 
 A request is ``{"path", "kind", "encoding"}``; an answer is any number of pages as ``{"title", "text", "key", "metadata",
 "problem"}`` and then ``{"sha256"}``, ``{"changed": true}``, ``{"problem"}`` or ``{"extra", "feature"}``.
@@ -34,7 +34,7 @@ def main(memory: int, longest: int, seconds: int) -> None:
     longest : int
         Bytes that the text of a page may have.
     seconds : int
-        After which the process ends itself if a page takes longer: whoever started it may have been killed.
+        If a page takes longer, the process ends itself, because the process that started it may have been killed.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -78,7 +78,7 @@ def _answer(request: dict[str, Any], longest: int, seconds: int, answers: TextIO
             if not page.key:
                 raise InputError(problem)
             page = Page("", "", page.key, problem=problem)
-        signal.alarm(0)  # who reads may take all the time
+        signal.alarm(0)  # the reader of the output may take any time
         _write(answers, asdict(page))
         signal.alarm(seconds)
     with path.open("rb") as file:

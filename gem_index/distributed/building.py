@@ -1,4 +1,4 @@
-"""Build a collection on a cluster: workers read, fit, encode and index, and this machine takes in what they made."""
+"""Build a collection on a cluster: workers read, fit, encode and index; this machine stores their results."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def build_shards(
     The workers fit the collection's model, write the documents of each partition with the vectors of their pieces, and make
     shards of the index from them: codes, values and words of 50,000 documents and more. Then this machine stores the
     documents in one transaction and opens the shards as one index, without encoding or indexing anything again: the result
-    is a collection like any other, and :meth:`gem_index.Collection.compact` merges the shards. The same call goes on where
-    an earlier one stopped.
+    is a collection like any other, and :meth:`gem_index.Collection.compact` merges the shards. If an earlier call was
+    interrupted, the same call continues it.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def build_shards(
     own_folder = home.root / "parts" / name
     here = OutputFolder.of(own_folder, {})
     folder = here if own else OutputFolder.of(str(parts), parts_options or {})
-    # no name of a collection has a tilde: these are nobody else's parts
+    # names of collections have no tilde, so these parts belong to no other collection
     sums = OutputFolder.of(own_folder.with_name(f"{name}~fit"), {})
     chosen = options or PartitionOptions()
     with _alone(name, own_folder.with_name(f"{name}~lock")):
@@ -162,7 +162,7 @@ def build_shards(
         except BaseException as error:
             _discard(home, name, existed, error)
             raise
-        for each in (folder, here, sums):  # an earlier run may have had its parts here
+        for each in (folder, here, sums):  # an earlier run may have left its parts here
             clear_parts(each)
     total = PartReport()
     for part in found.reports:
@@ -171,7 +171,7 @@ def build_shards(
 
 
 def _analyzer(collection: Collection, parts: Sequence[DocumentPart]) -> Analyzer:
-    """Return how texts become terms, after detecting the language if that is left to the first documents."""
+    """Return the analyzer; detect the language from the first documents if it is not given."""
     access = collection.access
     with access.reading() as rows:
         own = rows.record.analyzer
@@ -185,7 +185,7 @@ def _analyzer(collection: Collection, parts: Sequence[DocumentPart]) -> Analyzer
 
 @contextmanager
 def _alone(name: str, lock: Path) -> Iterator[None]:
-    """Keep others from building the same collection meanwhile, who would write to the same folder.
+    """Hold a lock, so that no other process builds the same collection and writes to the same folder.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _alone(name: str, lock: Path) -> Iterator[None]:
 
 
 def _check_empty(collection: Collection, *folders: OutputFolder) -> None:
-    """Check that a collection holds nothing; what a build has left that was killed after it had stored all is removed.
+    """Check that a collection is empty. Remove the leftovers of a build that was killed after it had stored everything.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _check_empty(collection: Collection, *folders: OutputFolder) -> None:
 
 
 def _discard(home: Home, name: str, existed: bool, error: BaseException) -> None:
-    """Remove a collection that was made for the work and holds nothing."""
+    """Remove an empty collection that was created for this build."""
     if not existed and not len(home.collection(name)):
         try:
             home.drop(name)
@@ -234,7 +234,7 @@ def _discard(home: Home, name: str, existed: bool, error: BaseException) -> None
 
 @dataclass(frozen=True)
 class _Made:
-    """What the workers made: the fitted encoder, and the documents with the vectors of their pieces."""
+    """The results of the workers: the fitted encoder, and the documents with the vectors of their pieces."""
 
     encoder: Encoder
     parts: list[DocumentPart]
@@ -251,8 +251,8 @@ def _made(
     options: PartitionOptions,
     progress: ProgressOption,
 ) -> _Made:
-    """Fit and encode on the workers; a folder of our own is emptied of what other inputs have left."""
-    before = Manifest.read(folder)  # what is wrong with it is told before any work
+    """Fit and encode on the workers. Files of other inputs are removed if the folder is in the home."""
+    before = Manifest.read(folder)  # raises errors about the folder before any work
     partitions, data = partitions_of(inputs, options, cluster)
     chunking = collection.chunking
     encoder = collection.encoder.unfitted()

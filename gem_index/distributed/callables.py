@@ -67,7 +67,7 @@ class TableEncoder:
         return (self.frame(frame) for frame in frames)
 
     def batch(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a batch of columns with that of the vectors, float32 (n, d); for Ray's ``map_batches``.
+        """Return a batch with a column of the vectors, float32 (n, d), added; for Ray's ``map_batches``.
 
         Raises
         ------

@@ -37,7 +37,7 @@ _LOG = logging.getLogger("gem_index.distributed")
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
-_POLL = 1.0  # seconds after which workers are looked at
+_POLL = 1.0  # seconds between two checks of the workers
 _ATTEMPTS = 4
 _PER_THREAD = 2  # tasks that wait or run, for each thread of the workers
 
@@ -99,11 +99,11 @@ class Cluster:
     def _workers(self) -> dict[str, Any]:
         """Ask the scheduler for its workers.
 
-        Not ``client.scheduler_info``: it returns what the client has stored, and a timer of the client may replace that by
-        an answer without workers before it is read.
+        Not ``client.scheduler_info``: it returns the answer that the client has stored, and a timer of the client may
+        replace this by an answer without workers before it is read.
         """
         scheduler = self.client.scheduler
-        if scheduler is None:  # of a client that has lost it
+        if scheduler is None:  # an error of a client that has lost its scheduler
             raise self._lost("the connection is closed")
         found: dict[str, Any] = self._guarded(self.client.sync, scheduler.identity, n_workers=-1)
         workers: dict[str, Any] = found["workers"]
@@ -179,13 +179,13 @@ class Cluster:
             self.client.run, _in_thread, function, *arguments, workers=workers, on_error="return"
         )
         failed = {each for each, result in found.items() if isinstance(result, BaseException)}
-        # one that has gone meanwhile did not answer, which is no fault of it
+        # a worker that has left meanwhile does not answer, which is not an error
         gone = failed.difference(self._workers()) if failed else failed
         gone |= {each for each in failed if type(found[each]).__module__.startswith("distributed")}
         return {address: result for address, result in found.items() if address not in gone}
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a method of the client; a scheduler hangs up if a worker dies while it is asked, so several times."""
+        """Call a method of the client, again if the scheduler disconnects because a worker died during the call."""
         for left in reversed(range(_ATTEMPTS)):
             try:
                 return function(*arguments, **options)
@@ -200,7 +200,7 @@ class Cluster:
     # ------------------------------------------------------------------ tasks
 
     def map(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return what a function returns for each of some tuples of arguments, in their order."""
+        """Return the results of a function for several tuples of arguments, in their order."""
         results: list[Any] = [None] * len(calls)
         tasks = [Task(str(call[0]), function, call, i) for i, call in enumerate(calls)]
         for task, future in self.run_all(tasks):
@@ -281,8 +281,8 @@ class Cluster:
                     task = running.pop(future)
                     if future.status == "error":
                         running[self._retried(task, future, failures, avoided)] = task
-                    else:  # perhaps lost since: whoever asks for the result waits for it
-                        failures.pop(id(task), None)  # another task may come to lie at its place
+                    else:  # the result may be lost by now: then the caller waits until it is computed again
+                        failures.pop(id(task), None)  # another task may get the same memory address
                         avoided.pop(id(task), None)
                         yield task, future
         finally:
@@ -305,7 +305,7 @@ class Cluster:
             raise self._lost("the connection is closed")
         if any(future.status == "cancelled" for future in futures):
             raise self._lost("its tasks are gone")
-        # one whose result died with its worker is "lost" until the scheduler has computed it again
+        # a task whose result was on a dead worker is "lost" until the scheduler has computed it again
         return [future for future in futures if future.status in ("finished", "error")]
 
     def _lost(self, reason: str) -> SchedulerUnavailableError:
@@ -339,7 +339,7 @@ class Cluster:
 
 
 async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a thread of a worker, which answers others meanwhile: opening word vectors may take long."""
+    """Call a function in a thread, so that the worker still answers: opening word vectors may take long."""
     return await asyncio.to_thread(function, *arguments)
 
 

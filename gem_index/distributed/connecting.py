@@ -45,7 +45,7 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
     """
     if scheduler != "local" and "://" not in scheduler:
         raise ConfigError(
-            f"the scheduler is {quoted(scheduler)}; expected local, or the address of one such as tcp://host:8786"
+            f"the scheduler is {quoted(scheduler)}; expected local, or the address of a scheduler such as tcp://host:8786"
         )
     try:
         from distributed import Client, LocalCluster
@@ -58,14 +58,14 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
 
             from gem_index.settings import load_settings
 
-            # else a worker that died and is not back in 15 s is never started again, and without workers all waits
+            # without this, a worker that is not back 15 s after it died is never started again, and all work waits
             stack.enter_context(config.set({"distributed.deploy.lost-worker-timeout": "1 day"}))
             cluster = stack.enter_context(
                 LocalCluster(
                     n_workers=load_settings().threads,
                     threads_per_worker=1,
                     dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,  # tracebacks of records: what is wrong is told in a line
+                    silence_logs=logging.CRITICAL,  # no tracebacks: the command prints an error of one line
                 )
             )
             scheduler = cluster.scheduler_address
@@ -94,7 +94,7 @@ def _uninterrupted() -> Any:
 
 
 async def _shake_hands(address: str, seconds: float) -> None:
-    """Connect as a client does, which would wait without end for what accepts connections and is not a scheduler.
+    """Connect with a time limit: a client would wait forever for a server that is not a scheduler.
 
     Raises
     ------
@@ -108,8 +108,8 @@ async def _shake_hands(address: str, seconds: float) -> None:
     arguments = Security().get_connection_args("client")
     connecting = connect(address, timeout=seconds, **arguments)
     try:
-        # after the other's own time, whose error says more
+        # longer than the limit of the client itself, whose error says more
         comm = await asyncio.wait_for(connecting, seconds + 1)
-    except MemoryError as error:  # it takes the first bytes for a length
-        raise OSError("what answers is not a Dask scheduler") from error
+    except MemoryError as error:  # the client reads the first bytes as a length
+        raise OSError("the server at this address is not a Dask scheduler") from error
     await comm.close()

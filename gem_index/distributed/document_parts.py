@@ -84,7 +84,7 @@ class DocumentPart:
         return np.concatenate(found)
 
     def count_pieces(self) -> int:
-        """Return how many vectors it holds."""
+        """Return the number of vectors in the file."""
         return sum(int(batch[_PIECES].to_numpy().sum()) for batch in self._blocks([_PIECES]))
 
     def _blocks(self, columns: list[str]) -> Iterator[Any]:
@@ -97,11 +97,11 @@ class DocumentPart:
                     yield from parquet.read_row_group(group, columns).combine_chunks().to_batches()
         except FileNotFoundError as error:
             raise CorruptionError(
-                f"{self!s} cannot be read (it was removed, as by a worker that found it damaged); run it again"
+                f"{self!s} cannot be read (it was removed, perhaps by a worker that found it damaged); run it again"
             ) from error
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, OSError) and "CRC" not in str(error):
-                raise  # of the storage, which may answer another time
+                raise  # an error of the storage, which may work at the next attempt
             self.folder.remove(str(self))
             raise CorruptionError(
                 f"{self!s} cannot be read ({quoted_error(error)}); run it again"
@@ -134,7 +134,7 @@ def _column(vectors: F32, counts: I64) -> Any:
 
 
 def write_documents(job: PartJob, partition: Partition, data: Any) -> PartReport:
-    """Write the documents of a partition with the vectors of their pieces; the options of the job are how texts are cut."""
+    """Write the documents of a partition with the vectors of their pieces; the options of the job are the chunking."""
     pa, _ = require_pyarrow()
     pieces = PieceEncoder(wait_for_encoder(job.fingerprint), job.options)
     fields = [(name, pa.string()) for name in _DOCUMENT]
@@ -157,7 +157,7 @@ def write_documents(job: PartJob, partition: Partition, data: Any) -> PartReport
 
 
 def _blocks(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    """Cut documents into lists with bounds on their number and characters."""
+    """Divide documents into lists with bounds on their number and characters."""
     block: list[Document] = []
     characters = 0
     for document in documents:

@@ -74,10 +74,10 @@ def embed(
     options: PartitionOptions | None = None,
     progress: ProgressOption = None,
 ) -> EmbedReport:
-    """Encode documents on the workers of a cluster, which upsert them into a vector database by their ids.
+    """Encode documents on the workers of a cluster, and let them upsert the documents into a vector database.
 
-    A partition that runs again, and the same call again, change nothing that is there. For a new table with words, the
-    workers read the documents once more at first, and count the words; this process sums the counts.
+    If a partition runs twice, or the same call is made again, the second run changes nothing. For a new table with words,
+    the workers read the documents once more at first, and count the words; this process sums the counts.
 
     Parameters
     ----------
@@ -88,10 +88,11 @@ def embed(
     url : str
         The table of a database that several processes write to at once; its package is installed on every worker.
     chunking : Chunking, optional
-        How long texts are cut; by default as those of the table, or as a new collection cuts them.
+        The chunking; by default the one of the table, or the one of a new collection.
     vectors : str, optional
-        The name of the encoder's word vectors, of several encoders joined by a comma and a space. With it, a new table has
-        words where the database can hold them, and is searched as that of a push (:meth:`gem_index.Home.target`).
+        The name of the encoder's word vectors, of several encoders joined by a comma and a space. If it is given, a new
+        table has words if the database can store them, and can be searched like a pushed table
+        (:meth:`gem_index.Home.target`).
     language : str
         The language of the words of a new table, a code such as ``de``; ``auto`` to detect it.
     push : PushOptions, optional
@@ -171,7 +172,7 @@ class _ClusterCounting:
         return SparseEncoder(analyzer, found.texts, found.mean_terms, found.frequencies)
 
     def _sample(self) -> Iterator[str]:
-        """Iterate over the first texts; a partition is not read before those of the ones before it were taken."""
+        """Iterate over the first texts; a partition is read only after all texts of the partitions before it."""
         for partition, part in zip(self.partitions, self.data, strict=True):
             task = Task(str(partition), _first_texts, (partition, part))
             for _, future in self.cluster.run_all([task]):
@@ -189,7 +190,7 @@ def _count(
 
 
 def _embed(job: _Job, partition: Partition, data: Any) -> tuple[PartReport, int, int]:
-    """Write the documents of a partition; return how many, and how many of texts in pieces are new."""
+    """Write the documents of a partition; return their number, and the number of new documents with pieces."""
     encoder = wait_for_encoder(job.fingerprint)
     report = PartReport()
     target = open_target(job.url)

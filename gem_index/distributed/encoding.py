@@ -119,7 +119,7 @@ def encode(
     require_pyarrow()
     chosen = options or PartitionOptions()
     folder = OutputFolder.of(output, output_options or {})
-    Manifest.read(folder)  # what is wrong with it is told before the inputs are looked at
+    Manifest.read(folder)  # raises errors about the output before the inputs are read
     cluster = Cluster(client)
     partitions, data = partitions_of(inputs, chosen, cluster)
     sums = None if checkpoint is None else OutputFolder.of(checkpoint, checkpoint_options or {})
@@ -173,7 +173,7 @@ def _encode(job: PartJob, partition: Partition, data: Any) -> PartReport:
 
 
 def _blocks(rows: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Cut rows into lists of ids and of texts with bounds on their number and characters."""
+    """Divide rows into lists of ids and of texts with bounds on their number and characters."""
     ids: list[str] = []
     texts: list[str] = []
     characters = 0

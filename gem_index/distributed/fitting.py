@@ -69,7 +69,7 @@ class FitReport(ReportOfRecords):
 
 @dataclass(frozen=True)
 class _Sums:
-    """Statistics of some partitions for each encoder, and what became of their records."""
+    """Statistics of some partitions for each encoder, and the counts of their records."""
 
     statistics: list[CorpusStatistics]
     report: PartReport
@@ -99,8 +99,8 @@ def fit(
         Paths, patterns and URLs of files that every worker reads.
     options : PartitionOptions, optional
     checkpoint : str or Path, optional
-        A folder of this machine, or the URL of one, for the sum of each eight partitions: the same call continues where an
-        earlier one stopped; the sums of another fit are deleted. It is emptied at the end.
+        A folder of this machine, or a URL, for the sum of each eight partitions: if an earlier call was interrupted, the
+        same call continues it. The sums of another fit are deleted. The folder is emptied at the end.
     checkpoint_options : mapping, optional
         Arguments of its fsspec file system.
     progress : bool or callable, optional
@@ -133,7 +133,7 @@ def fit_partitions(
     chunking: Chunking | None = None,
     folder: OutputFolder | None = None,
 ) -> PartReport:
-    """Fit an encoder on the texts of partitions, or on the pieces of their documents if it is said how they are cut.
+    """Fit an encoder on the texts of partitions, or on the pieces of their documents if a chunking is given.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def fit_partitions(
 
 
 class _KeptSums:
-    """The sums of the first level on this machine, from which a fit goes on that was stopped.
+    """The sums of the first level, stored on this machine, from which an interrupted fit continues.
 
     Parameters
     ----------
@@ -265,12 +265,12 @@ class _Tree:
         return self._futures[len(self._widths) - 1, 0]
 
     def source(self, leaves: Sequence[Task]) -> Callable[[], Task | None]:
-        """Return what gives a sum whose parts are there, else the next leaf, else None."""
+        """Return a task: for a sum whose parts are complete, else for the next leaf, else None."""
         rest = iter(leaves)
         return lambda: self._ready.popleft() if self._ready else next(rest, None)
 
     def keep(self, place: tuple[int, int], future: Future) -> None:
-        """Keep a sum, and add its parent to what is ready if it is the last of the parent's parts."""
+        """Keep a sum. If it is the last part of its parent, the parent is ready."""
         self._futures[place] = future
         level, node = place
         if level + 1 == len(self._widths):
@@ -321,5 +321,5 @@ def _add(parts: list[_Sums]) -> _Sums:
 
 
 def _given(sums: _Sums) -> _Sums:
-    """Return a sum that an earlier run has kept."""
+    """Return a sum that an earlier run stored."""
     return sums

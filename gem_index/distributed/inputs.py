@@ -1,4 +1,4 @@
-"""What a cluster reads: files, or a Dask DataFrame or Bag."""
+"""The inputs of a cluster: files, or a Dask DataFrame or Bag."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PartitionOptions:
     Parameters
     ----------
     errors : {"raise", "skip"}
-        What to do with a bad record: stop, or leave it out and list it.
+        What to do with a bad record: stop, or skip and list it.
     partition_bytes : int
         Size of the parts of a large file; a worker takes seconds for 16 MiB.
     storage_options : mapping, optional
@@ -56,7 +56,7 @@ class PartitionOptions:
 
 @dataclass(frozen=True)
 class ObjectPartition:
-    """A partition of a Dask DataFrame or Bag, whose rows a task is given.
+    """A partition of a Dask DataFrame or Bag. A task gets its rows from Dask.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ObjectPartition:
 
     @property
     def identity(self) -> list[Any]:
-        """What tells the partition from others, as JSON."""
+        """JSON that identifies the partition among all partitions."""
         return [self.name, self.number]
 
     def rows(self, data: Any, report: PartReport) -> Iterator[tuple[str, str]]:
@@ -107,7 +107,7 @@ Partition = FilePartition | ObjectPartition
 
 
 def _items(data: Any) -> Iterator[Any]:
-    """Iterate over the rows of a frame, or the items of a partition of a bag; a text is a record of it alone."""
+    """Iterate over the rows of a frame, or the items of a bag; an item that is a text is a record with only this text."""
     if hasattr(data, "itertuples"):
         columns = [str(name) for name in data.columns]
         for row in data.itertuples(index=False, name=None):

@@ -1,4 +1,4 @@
-"""The manifest of a folder of vectors: what was asked for, and in the end what each file holds."""
+"""The manifest of a folder of vectors: the request and, at the end, the content of each file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 __all__ = ["MANIFEST", "Manifest", "part_name"]
 
 MANIFEST = "_gem-index.json"
-"""Its name; readers of folders of Parquet pass over a name that begins with an underscore."""
+"""The name of the manifest; readers of Parquet folders ignore names that begin with an underscore."""
 
 _MAGIC = "gem-index vectors"
 _VERSION = 1
@@ -33,9 +33,9 @@ class Manifest:
     Attributes
     ----------
     request : mapping
-        JSON values: what the vectors depend on.
+        JSON values on which the vectors depend.
     reports : list, optional
-        Of the partitions, once all are there.
+        The reports of the partitions, when all are finished.
     """
 
     request: Mapping[str, Any]
@@ -43,7 +43,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: OutputFolder) -> Manifest | None:
-        """Return that of a folder; None if the folder is empty or missing.
+        """Return the manifest of a folder; None if the folder is empty or missing.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class Manifest:
             ) from error
 
     def write(self, folder: OutputFolder) -> None:
-        """Write it; complete or not at all.
+        """Write the manifest atomically.
 
         Raises
         ------
@@ -100,18 +100,18 @@ class Manifest:
             ) from error
 
     def check(self, folder: OutputFolder, wanted: Mapping[str, Any]) -> None:
-        """Check that a request is the one of this manifest.
+        """Check that a request equals the request of this manifest.
 
         Raises
         ------
         InputError
-            If it is another; what differs is named.
+            If it is another request; the error names the difference.
         """
         differing = [key for key in wanted if self.request.get(key) != wanted[key]]
         if differing:
             raise InputError(
                 f"{quoted_path(folder.place)} holds vectors of another request, which differs in {', '.join(differing)}; "
-                "expected the same request, which goes on, or another folder"
+                "expected the same request, which continues, or another folder"
             )
 
 

@@ -1,4 +1,4 @@
-"""Partitions: parts of the inputs that any worker reads by itself, with the ids and texts of one reader of them all."""
+"""Partitions: parts of the inputs. Each worker reads one alone, and gets the same ids and texts as a reader of all."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LISTED = 100
 
 @dataclass(frozen=True)
 class Reading:
-    """How records are read: the arguments of a :class:`~gem_index.readers.DocumentReader` that hold for each part.
+    """The arguments of a :class:`~gem_index.readers.DocumentReader` that apply to each part.
 
     Attributes
     ----------
     arguments : mapping
         Those that can be sent to a worker.
     skip : bool
-        Leave out bad records and list them, rather than stop.
+        Skip bad records and list them, instead of stopping.
     """
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -36,17 +36,18 @@ class Reading:
 
     @classmethod
     def of(cls, reader: DocumentReader, skip: bool) -> Reading:
-        """Return how a reader reads.
+        """Return the arguments of a reader.
 
         Raises
         ------
         ConfigError
-            If it compares records of different parts: it chooses among those of one id, or decides types of columns.
+            If it must compare records of different parts, to choose one of several with the same id or to decide types of
+            columns.
         """
         if reader.duplicates != "stop":
             raise ConfigError(
-                f"duplicates is {quoted(reader.duplicates)}; expected 'stop' on a cluster, whose workers do not know the "
-                "ids of one another"
+                f"duplicates is {quoted(reader.duplicates)}; expected 'stop' on a cluster, whose workers do not know "
+                "each other's ids"
             )
         kinds = reader.types.values() if isinstance(reader.types, Mapping) else [reader.types]
         if "auto" in kinds:
@@ -68,7 +69,7 @@ class Reading:
 
 @dataclass
 class PartReport:
-    """What became of a partition.
+    """The report of one partition.
 
     Attributes
     ----------
@@ -78,8 +79,8 @@ class PartReport:
     skipped : int
         Bad records left out.
     problems : list of tuple
-        Source, line and problem of the first 100 of them as JSON values; where the problem ends with an advice, also its
-        action and its values.
+        Source, line and problem of the first 100 bad records as JSON values; if the problem ends with an advice, also the
+        action and values of the advice.
     """
 
     rows: int = 0
@@ -96,7 +97,7 @@ class PartReport:
             self.problems.append((problem.source, problem.line, problem.problem, *told))
 
     def add(self, other: PartReport) -> None:
-        """Add that of another partition."""
+        """Add the report of another partition."""
         self.rows += other.rows
         self.empty += other.empty
         self.skipped += other.skipped
@@ -121,7 +122,7 @@ def _record_error(
 
 
 class ReportOfRecords:
-    """What the reports of work on a cluster say of bad records."""
+    """The part of a cluster's reports that is about bad records."""
 
     skipped_records: list[RecordError]
 
@@ -160,7 +161,7 @@ class FilePartition:
         return [self.file.name, self.file.size, self.file.version, self.part.begin, self.part.end]
 
     def rows(self, _data: object, report: PartReport) -> Iterator[tuple[str, str]]:
-        """Iterate over ids and texts: those of :meth:`DocumentReader.texts`."""
+        """Iterate over ids and texts, as :meth:`DocumentReader.texts` does."""
         return self._reader(report).rows()
 
     def texts(self, _data: object, report: PartReport) -> Iterator[str]:

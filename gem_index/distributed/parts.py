@@ -1,4 +1,4 @@
-"""Files that workers make, one for each partition, in a folder with a manifest: what is there is not made again."""
+"""Files that workers write, one for each partition, in a folder with a manifest. Finished files are not written again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FINGERPRINT, _PART = b"gem_fingerprint", b"gem_part"
 
 @dataclass(frozen=True)
 class PartJob:
-    """What all partitions share.
+    """The common arguments of all partitions.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class PartJob:
         Of the encoder.
     folder : OutputFolder
     options : object
-        What else the function needs.
+        Further arguments of the function.
     """
 
     fingerprint: str
@@ -53,7 +53,7 @@ class PartJob:
 def part_request(
     encoder: Encoder, partitions: Sequence[Partition], **others: Any
 ) -> dict[str, Any]:
-    """Return what files depend on, as JSON values."""
+    """Return the values on which the files depend, as JSON."""
     reading = partitions[0].reading
     request = {
         "fingerprint": encoder.fingerprint,
@@ -76,7 +76,7 @@ def make_parts(
     options: Any,
     progress: ProgressOption,
 ) -> list[PartReport]:
-    """Make the file of each partition by a function on the workers, unless it is there; return what each holds.
+    """Write the missing files of partitions with a function on the workers; return the report of each file.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def make_parts(
 
 
 def clear_parts(folder: OutputFolder) -> None:
-    """Remove the files of partitions and shards and their manifest, and the folder if it is a local one and empty then."""
+    """Remove the files of partitions and shards and their manifest; remove the folder if it is local and then empty."""
     names = folder.names()
     for name in names:
         if name == MANIFEST or name.startswith(("part-", "shard-")):
@@ -121,12 +121,12 @@ def clear_parts(folder: OutputFolder) -> None:
 def _begin(
     cluster: Cluster, folder: OutputFolder, request: Mapping[str, Any]
 ) -> list[PartReport] | None:
-    """Write the manifest of a folder, or check that the one that is there is of the same request.
+    """Write the manifest of a folder, or check that the existing manifest has the same request.
 
     Returns
     -------
     list of PartReport, optional
-        Of all partitions, if they are all there.
+        The reports of all partitions, if all files exist.
     """
     before = Manifest.read(folder)
     if before is not None:
@@ -154,7 +154,7 @@ def _begin(
 
 
 def _sees(folder: OutputFolder) -> bool:
-    """Tell whether the manifest is there."""
+    """Tell whether this worker sees the manifest."""
     return MANIFEST in folder.names()
 
 
@@ -192,7 +192,7 @@ def write_part(
             path,
             schema,
             use_dictionary=False,
-            compression="none",  # numbers of vectors hardly repeat
+            compression="none",  # numbers of vectors rarely repeat, so a dictionary does not help
             write_page_checksum=True,
         ) as writer,
     ):
@@ -215,5 +215,5 @@ def _finished(job: PartJob, partition: Partition, name: str) -> PartReport | Non
             state["problems"] = [tuple(each) for each in state["problems"]]
             return PartReport(**state)
     except (FileNotFoundError, pa.ArrowException, ValueError, LookupError, TypeError):
-        pass  # it is written again
+        pass  # the file is damaged: write it again
     return None

@@ -1,4 +1,4 @@
-"""Files that every worker reaches: local paths, and URLs of storage that fsspec knows."""
+"""Files that every worker can read: local paths, and URLs of storage that fsspec supports."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gem_index.quoting import quoted, quoted_error, quoted_path
 __all__ = ["InputFile", "OutputFolder", "StorageOptions", "find_files", "is_url"]
 
 StorageOptions = Mapping[str, Any]
-"""Arguments of the fsspec file system, such as ``endpoint_url``; else it takes them from its environment."""
+"""Arguments of the fsspec file system, such as ``endpoint_url``; by default they come from the environment."""
 
 _MAGIC = "*?["
 # One upload makes the whole object visible; other storage is written under another name and renamed.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "memory"}
-# Bytes that s3fs asks for beyond those that are read; its own 50 MiB would bring three partitions for each.
+# Bytes that s3fs reads ahead; its default of 50 MiB would read three more partitions for each partition.
 _READ_AHEAD = 2 << 20
 _VERSIONS = ("ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "modified")
 
@@ -60,7 +60,7 @@ def filesystem(url: str, options: StorageOptions) -> tuple[Any, str]:
 
 
 def _ahead(url: str, options: StorageOptions) -> dict[str, Any]:
-    """Return what a file of a URL is opened with beside its options."""
+    """Return the arguments, beside the options, with which a file of a URL is opened."""
     if not url.startswith(("s3://", "s3a://")):
         return {}
     return {"block_size": options.get("default_block_size", _READ_AHEAD)}
@@ -79,7 +79,7 @@ class InputFile:
     size : int
         Bytes.
     version : str
-        Differs when the file was changed: its time of change, or what the storage gives.
+        A value that differs after a change of the file: its time of change, or the tag of the storage.
     options : mapping
         Of the storage.
     """
@@ -95,12 +95,12 @@ class InputFile:
 
     @contextmanager
     def opened(self, unpack: bool = True) -> Iterator[io.BufferedReader]:
-        """Open it for reading bytes, unpacked where it is compressed.
+        """Open the file for reading bytes; a compressed file is decompressed.
 
         Raises
         ------
         InputError
-            If it cannot be read, or is not as it was when the work was planned.
+            If the file cannot be read, or has changed since the work was planned.
         """
         self._check()
         if not is_url(self.place):
@@ -134,12 +134,12 @@ class InputFile:
 
 
 def find_files(names: Sequence[str], options: StorageOptions) -> list[InputFile]:
-    """Return the files that some names and patterns stand for: those of a pattern by name, each once.
+    """Return the files of names and patterns, each once; the files of a pattern are in the order of their names.
 
     Raises
     ------
     InputError
-        If a name is that of no file, a pattern matches none, or a file is empty.
+        If a name is not a file, a pattern matches no file, or a file is empty.
     """
     found: dict[str, InputFile] = {}
     for name in names:
@@ -217,7 +217,7 @@ def _unreadable(name: str, error: OSError) -> InputError:
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that workers write files to; each becomes visible whole.
+    """A folder into which workers write files; a file becomes visible when it is complete.
 
     Attributes
     ----------
@@ -239,7 +239,7 @@ class OutputFolder:
         return cls(os.path.abspath(user_path(named)), options)  # noqa: PTH100 - keeps links
 
     def make(self) -> None:
-        """Create the folder, and check that files can be written to it.
+        """Create the folder, and check that files can be written into it.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class OutputFolder:
             ) from error
 
     def names(self) -> list[str]:
-        """Return the names of the files in it, none if it is not there."""
+        """Return the names of the files in the folder; none if the folder does not exist."""
         if not is_url(self.place):
             try:
                 return sorted(os.listdir(self.place))  # noqa: PTH208 - their names
@@ -297,7 +297,7 @@ class OutputFolder:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[Any]:
-        """Open a file of it for reading bytes anywhere; OSError if there is none."""
+        """Open a file of the folder for random access; OSError if it does not exist."""
         if not is_url(self.place):
             with Path(self.place, name).open("rb") as file:
                 yield file
@@ -309,7 +309,7 @@ class OutputFolder:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Path]:
-        """Yield a local path to write a file to; it becomes visible, or replaces one of that name, after the block."""
+        """Yield a local path for a file; after the block, it is in the folder, perhaps instead of one with the same name."""
         if not is_url(self.place):
             partial = Path(self.place, f".{name}.{uuid.uuid4().hex}.partial")
             try:
@@ -334,7 +334,7 @@ class OutputFolder:
             system.mv(partial_name, f"{path}/{name}")
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         if not is_url(self.place):
             Path(self.place, name).unlink(missing_ok=True)
             return
@@ -343,7 +343,7 @@ class OutputFolder:
             system.rm_file(f"{path}/{name}")
 
     def remove_leftovers(self) -> None:
-        """Remove what killed workers left; no worker may be writing."""
+        """Remove unfinished files of killed workers; no worker may be writing."""
         for name in self.names():
             if name.startswith(".") and name.endswith(".partial"):
                 self.remove(name)

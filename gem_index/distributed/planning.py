@@ -1,4 +1,4 @@
-"""Cut inputs into partitions."""
+"""Divide inputs into partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gem_index.readers.parts import WHOLE, Part
 __all__ = ["PARTITION_BYTES", "plan"]
 
 PARTITION_BYTES = 16 << 20
-"""Size of a partition of a file that can be cut: some seconds of work."""
+"""Size of a partition of a file that can be divided: some seconds of work."""
 
 _SMALLEST = 1 << 10
 _BLOCK = 1 << 20
@@ -27,11 +27,11 @@ _LINES = ("jsonl", "txt")
 _UTF8 = (None, "utf-8", "utf8", "utf_8")
 
 Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterable[Any]]
-"""Calls a function with each of some tuples of arguments, and returns the results in their order."""
+"""Call a function with several tuples of arguments, and return the results in their order."""
 
 
 def run_here(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterable[Any]:
-    """Call a function with each of some tuples of arguments in this process."""
+    """Call a function with several tuples of arguments in this process."""
     return [function(*call) for call in calls]
 
 
@@ -43,10 +43,10 @@ def plan(
     storage_options: StorageOptions | None = None,
     run: Run = run_here,
 ) -> tuple[FilePartition, ...]:
-    """Cut the inputs of a reader into partitions, in their order.
+    """Divide the inputs of a reader into partitions, in their order.
 
-    Files of lines (JSON lines, text) are cut where lines begin, Parquet at row groups, if they are larger than a partition;
-    CSV, TSV, compressed files and files of another encoding than UTF-8 are a partition each.
+    Files that are larger than a partition are divided: files of lines (JSON lines, text) between lines, Parquet between row
+    groups; CSV, TSV, compressed files and files of another encoding than UTF-8 are a partition each.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def plan(
     storage_options : mapping, optional
         Of the fsspec file system.
     run : callable
-        How what reads the files is run.
+        Runs the functions that read the files.
 
     Raises
     ------
     InputError
         If a file is missing, empty or of unknown format, or a pattern matches none.
     ConfigError
-        If an option cannot hold on a cluster.
+        If an option is not possible on a cluster.
     """
     size = check_whole_number(partition_bytes, "partition_bytes", _SMALLEST)
     reading = Reading.of(reader, skip)
@@ -100,28 +100,28 @@ def plan(
 
 
 def _plain(reader: DocumentReader) -> bool:
-    """Tell whether text files are UTF-8, in which a byte tells the end of a line."""
+    """Tell whether text files are UTF-8, in which one byte marks the end of a line."""
     encoding = reader.encoding
     return encoding is None or encoding.lower() in _UTF8
 
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of bytes of a file of lines, which need not begin where lines do."""
+    """Ranges of bytes of a file of lines; a range may begin inside a line."""
 
     ranges: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """Where the first line that begins in a range of bytes begins, and how many do."""
+    """The beginning of the first line that begins in a range of bytes, and the number of such lines."""
 
     first: int
     count: int
 
 
 def _cut(file: InputFile, kind: str | None, plain: bool, size: int) -> _Ranges | list[Part]:
-    """Return how a file larger than a partition is cut."""
+    """Return the division of a file that is larger than a partition."""
     if kind == "parquet":
         return _row_groups(file, size)
     if kind not in _LINES or not plain or _is_compressed(file):
@@ -134,7 +134,7 @@ def _is_compressed(file: InputFile) -> bool:
     if file.name.lower().endswith(COMPRESSED):
         return True
     with file.opened(unpack=False) as packed, file.opened() as unpacked:
-        # what is compressed is told by the first bytes, and unpacked other ones come out
+        # the first bytes show whether the file is compressed; reading then returns other bytes
         return packed.read(6) != unpacked.read(6)
 
 
@@ -189,7 +189,7 @@ def count_lines(file: InputFile, begin: int, end: int) -> _Lines:
 
 
 def _line_parts(ranges: Sequence[_Lines], size: int) -> Iterator[Part]:
-    """Iterate over the parts of a file that ranges of bytes become: from the first line of one to that of the next."""
+    """Iterate over the parts of a file: each begins at the first line of a range of bytes, and ends before the next part."""
     part: Part | None = None
     before = 0
     for found in ranges:

@@ -1,4 +1,4 @@
-"""Shards of an index: snapshots of consecutive documents that workers make of the files of partitions."""
+"""Shards of an index: snapshots of consecutive documents, which workers make from the files of partitions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gem_index.text.chunking import Chunking
 
 __all__ = ["Sharding"]
 
-_LEAST = 50_000  # documents of a shard: a search asks each, so many small files share one
+_LEAST = 50_000  # least documents of a shard: a search searches each shard, so many small files share one
 _BLANK = "shard-index.faiss"
 
 
 @dataclass(frozen=True)
 class _Shard:
-    """The documents of some files that follow one another.
+    """The documents of some consecutive files.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class _Shard:
 
 @dataclass(frozen=True)
 class _ShardJob:
-    """What all shards share.
+    """The common arguments of all shards.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class _ShardJob:
     blank: str
 
     def mark(self, shard: _Shard) -> bytes:
-        """Return what the file of a shard is known by."""
+        """Return a hash of everything that determines the file of a shard."""
         counts = [(part.number, part.count) for part in shard.parts]
         made_of = [shard.first, counts, self.kind.factory, self.fingerprint, self.blank]
         return sha256(json.dumps(made_of).encode()).hexdigest().encode()
@@ -140,7 +140,7 @@ class Sharding:
         return [plan.folder / str(each) for each in shards]
 
     def _job(self, name: str) -> _ShardJob:
-        """Train an index on vectors at even intervals, as one machine does, and put it where the workers find it."""
+        """Train an index on vectors at even intervals, as on one machine, and write it to the folder of the workers."""
         dimension = self.encoder.dimension
         pieces = sum(part.count for part in self.parts)
         if self.chunking.chunk is not None:
@@ -156,19 +156,19 @@ class Sharding:
         )
 
     def _blank(self, kind: IndexKind) -> tuple[IndexKind, DenseIndex]:
-        """Return an empty index of a kind that can be put together from shards: one of exact vectors if this cannot."""
+        """Return an empty index of a kind that can be joined: the given kind, or exact vectors if it cannot be joined."""
         dimension = self.encoder.dimension
         try:
             index = DenseIndex.empty(dimension, kind, self._sample)
             if index.joinable:
                 return kind, index
         except ConfigError:
-            pass  # too few documents to train it: told when they are published
+            pass  # too few documents to train it: publishing reports this
         flat = resolve_kind("flat", 0, dimension)
         return flat, DenseIndex.empty(dimension, flat, self._sample)
 
     def _sample(self) -> F32:
-        """Return the vectors that a collection on one machine is trained with."""
+        """Return the vectors with which an index on one machine would be trained."""
         starts = np.cumsum([0, *(part.count for part in self.parts)])
         wanted = spread(np.arange(starts[-1]), TRAINING_VECTORS)
         calls = []
@@ -182,7 +182,7 @@ class Sharding:
 
 
 def _shards_of(parts: Sequence[DocumentPart], first: int) -> Iterator[_Shard]:
-    """Put parts that follow one another together until they hold enough documents."""
+    """Group consecutive parts until a group has enough documents."""
     number, begin, taken = 0, 0, 0
     for end, part in enumerate(parts, 1):
         taken += part.count
@@ -192,7 +192,7 @@ def _shards_of(parts: Sequence[DocumentPart], first: int) -> Iterator[_Shard]:
 
 
 def _fetch(job: _ShardJob, shard: _Shard, folder: Path) -> None:
-    """Unpack the file of a shard on this machine."""
+    """Extract the file of a shard on this machine."""
     try:
         with job.folder.opened(str(shard)) as file, ZipFile(file) as packed:
             packed.extractall(folder / str(shard))
@@ -245,7 +245,7 @@ def _make_shard(job: _ShardJob, shard: _Shard) -> None:
             if packed.comment == job.mark(shard):
                 return
     except (FileNotFoundError, BadZipFile):
-        pass  # it is written, or written again
+        pass  # the file is missing or damaged: write it
 
     with tempfile.TemporaryDirectory(prefix="gem-index-") as temporary:
         blank, snapshot = Path(temporary, "blank"), Path(temporary, "snapshot")

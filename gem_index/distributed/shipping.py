@@ -1,4 +1,4 @@
-"""Bring an encoder to workers: its word vectors once to each machine, where they are mapped; the rest with a plugin."""
+"""Send an encoder to workers: its word vectors once to each machine, which maps them; the rest with a plugin."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = [
 _CHUNK = 32 << 20
 _PATIENCE = 600  # seconds for word vectors to arrive
 _POLL = 0.2
-_KEPT = 2  # encoders that a worker keeps open
+_KEPT = 2  # number of encoders that a worker keeps open
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class SourceReference:
     ----------
     fingerprint : str
     name : str
-        Of bundled ones, else empty.
+        The name of bundled vectors, else empty.
     folder : str
-        Where they are stored on the machine of the client; a worker may see it too.
+        The folder on the machine of the client; a worker may see it too.
     """
 
     fingerprint: str
@@ -72,7 +72,7 @@ class SourceReference:
 
 @dataclass(frozen=True)
 class ShippedEncoder:
-    """An encoder with references in place of its word vectors.
+    """An encoder with references instead of its word vectors.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def _not_sendable(source: VectorSource, reason: str) -> ConfigError:
 
 
 def _holds(folder: Path, fingerprint: str) -> bool:
-    """Tell whether a folder holds the word vectors of a fingerprint."""
+    """Tell whether a folder has the word vectors with this fingerprint."""
     try:
         return is_stored(folder) and open_stored(folder).fingerprint == fingerprint
     except (GemIndexError, OSError):
@@ -228,7 +228,7 @@ def open_encoder(fingerprint: str) -> Encoder:
 
 
 def wait_for_encoder(fingerprint: str, seconds: float = _PATIENCE) -> Encoder:
-    """Return an installed encoder for a task; on a machine that joined late its word vectors may still arrive."""
+    """Return an installed encoder for a task; on a machine that joined late, wait until its word vectors have arrived."""
     if fingerprint in _OPEN:
         return open_encoder(fingerprint)
     end = time.monotonic() + seconds
@@ -243,12 +243,12 @@ class _Unpickler(pickle.Unpickler):
         self._sources = sources
 
     def persistent_load(self, pid: Any) -> VectorSource:
-        """Return the source of a fingerprint."""
+        """Return the source with this fingerprint."""
         return self._sources[pid]
 
 
 def check_encoder(shipped: ShippedEncoder) -> str:
-    """Install and open a sent encoder; return what is wrong in a line, empty if nothing is."""
+    """Install and open a sent encoder; return the problem in one line, empty if there is none."""
     install(shipped)
     try:
         open_encoder(shipped.fingerprint)
@@ -315,7 +315,7 @@ def _open(reference: SourceReference) -> VectorSource:
 
 
 def _folder_of(reference: SourceReference) -> Path | None:
-    """Return where the word vectors are on this machine: in the client's folder if it is visible here, or in the cache."""
+    """Return the folder of the word vectors: the client's folder if this machine sees it, else a folder in the cache."""
     for folder in (Path(reference.folder), _cache(reference)):
         if _holds(folder, reference.fingerprint):
             return folder

@@ -1,4 +1,4 @@
-"""Tasks of workers, and what is run in their processes."""
+"""Tasks of workers, and the function that runs them in the processes of workers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _LOG = logging.getLogger("gem_index.distributed")
 
 
 class WorkerFault(Exception):  # noqa: N818 - becomes an error when other workers fail too
-    """What the machine of a worker refused: another one may not."""
+    """A failure of a worker's machine, such as a full disk; another machine may succeed."""
 
 
 def attempt(version: str, place: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task on a worker, whose log says what failed.
+    """Run a task on a worker; the log of the worker has the traceback of a failure.
 
     Raises
     ------
@@ -67,12 +67,12 @@ class Task:
     Attributes
     ----------
     place : str
-        What it works on, for messages.
+        The input of the task, for messages.
     function : callable
     arguments : tuple
         Futures among them are replaced by their results.
     tag : object
-        What the caller knows it by.
+        The key by which the caller identifies the task.
     """
 
     place: str

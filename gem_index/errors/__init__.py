@@ -11,7 +11,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     │   ├── ConfigError            a configuration value that GEM or a collection cannot take
     │   │   └── ForeignTableError  a target's table that gem-index did not create
     │   ├── RecordError            one line or row of an input file (carries file and line)
-    │   │   └── MissingFieldError  no field of the text (carries the fields that plainly are the text)
+    │   │   └── MissingFieldError  no field of the text (carries the fields that are probably the text)
     │   ├── UnreadableFileError    one file of a folder (carries the file)
     │   ├── EmptyTextError         a query without any word
     │   ├── FilterError            a ``where`` that is not of the documented form

@@ -41,8 +41,8 @@ class PartitionError(GemIndexError):
         self.partition = partition
         self.reason = reason
         super().__init__(
-            f"{quoted_path(partition)} failed on several workers: {reason}; expected one that can work on it: mend the "
-            "workers, and run it again, which goes on where it stopped"
+            f"{quoted_path(partition)} failed on several workers: {reason}; expected a worker that can process it: mend "
+            "the workers, and run it again, which continues the work"
         )
 
 
@@ -61,6 +61,6 @@ class SchedulerUnavailableError(GemIndexError):
         self.scheduler = scheduler
         self.reason = reason
         super().__init__(
-            f"the Dask scheduler {quoted_path(scheduler)} cannot be used: {reason}; expected a running one with workers: "
-            "start it, and run it again"
+            f"the Dask scheduler {quoted_path(scheduler)} cannot be used: {reason}; expected a running scheduler with "
+            "workers: start it, and run it again"
         )

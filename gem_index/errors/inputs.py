@@ -1,4 +1,4 @@
-"""Errors of what a user gives: records, files, queries, word vectors; and of an extra that is not installed."""
+"""Errors of a user's input: records, files, queries, word vectors; and of an extra that is not installed."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class MissingFieldError(RecordError):
     found : sequence of str
         A description of each field: its name, type and a sample.
     id_field : str, optional
-        The field that plainly is the id.
+        The field of the id, if it is clear.
     text_fields : sequence of str
-        The fields that plainly are the text, with their weights.
+        The fields of the text with their weights, if they are clear.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Errors of names, ids and fingerprints: unknown, in use, twice, or of something else."""
+"""Errors of names, ids and fingerprints: unknown, in use, repeated, or different from the expected one."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ class KeyRefusedError(InputError):
 
 
 class DuplicateIdError(InputError):
-    """The same document id came twice in one call."""
+    """The same document id occurs twice in one call."""
 
     def __init__(self, document_id: str) -> None:
         super().__init__(
-            f"the id {quoted(document_id)} came twice in one call; expected each id once: "
+            f"the id {quoted(document_id)} occurs twice in one call; expected each id once: "
             "remove or rename one of the two documents"
         )
         self.document_id = document_id

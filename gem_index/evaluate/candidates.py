@@ -160,7 +160,7 @@ def candidates_of(
 
 
 def describe_choice(choice: EncoderChoice, encoder: AnyEncoder) -> dict[str, Any]:
-    """Return what a report says of a chosen encoder: what it was named by, and its configuration."""
+    """Return the description of a chosen encoder for a report: its name, and its configuration."""
     configs = [json.loads(part.config.to_json()) for part in encoder.encoders]
     if isinstance(encoder, GemEncoder):
         named = choice.vectors or choice.model or choice.collection or DEFAULT_VECTORS

@@ -1,4 +1,4 @@
-"""The files of evaluation data sets: sentence pairs with scores, and questions with labelled candidates."""
+"""The files of evaluation data sets: sentence pairs with scores, and questions with labeled candidates."""
 
 from __future__ import annotations
 

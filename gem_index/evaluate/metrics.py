@@ -120,7 +120,7 @@ def bootstrap(
 ) -> F64:
     """Return a measure on each bootstrap sample of the items, float64 (samples,).
 
-    Parameters are those of :func:`paired_bootstrap`.
+    The parameters are the same as for :func:`paired_bootstrap`.
     """
     generator = np.random.default_rng(seed)
     return np.concatenate(

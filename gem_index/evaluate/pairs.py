@@ -1,4 +1,4 @@
-"""Pairs of texts of one's own, with scores or with the labels 0 and 1."""
+"""The user's own pairs of texts, with scores or with the labels 0 and 1."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pairs:
 
     @property
     def labels(self) -> Mask | None:
-        """Whether each pair has the label 1; None if the numbers are not 0 and 1 alone."""
+        """Whether each pair has the label 1; None if there are other numbers than 0 and 1."""
         return self.scores == 1 if set(self.scores.tolist()) == {0.0, 1.0} else None
 
 
@@ -94,7 +94,7 @@ def _triple(record: Any) -> tuple[Any, Any, Any]:
             first, second, score = (json_value(record.get(key)) for key in keys)
             return first, second, score
     except UNSUPPORTED:
-        pass  # no number: the caller says what was expected
+        pass  # not a number: the caller reports what was expected
     return None, None, None
 
 
@@ -111,7 +111,7 @@ def area_under_curve(labels: Mask, cosines: F64) -> float:
 
 
 def best_threshold(labels: Mask, cosines: F64) -> tuple[float, float]:
-    """Return the cosine from which on pairs are best taken as right, and the F1 score there.
+    """Return the threshold of the cosine with the best F1 score, and this score.
 
     Parameters
     ----------

@@ -189,12 +189,12 @@ def nearest(cosines: F32, count: int = _DEPTH) -> Hits:
 
 
 class WordSearch:
-    """Search by words over texts, as in a collection, whose language is detected.
+    """Search texts by words, as a collection does; the language of the texts is detected.
 
     Parameters
     ----------
     folder : Path
-        The folder for its files.
+        The folder for the files of the word index.
     texts : sequence of str
     """
 
@@ -228,7 +228,7 @@ class WordSearch:
 
 @dataclass(frozen=True)
 class _Lists:
-    """The two lists of a query whose cosines with all texts are known."""
+    """The two ranked lists of a query, by words and by cosine; the cosines with all texts are known."""
 
     words: WordSearch
     weights: Mapping[str, float]

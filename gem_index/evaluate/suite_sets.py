@@ -30,7 +30,7 @@ FORM = (
     'expected [[set]] tables with task = "sts", "cqa", "retrieval" or "lookup", path = "..." and optionally a name, and '
     "[[configuration]] tables with a name and vectors, preset, config or file"
 )
-"""What a suite's file holds, for errors."""
+"""The form of a suite's file, for errors."""
 
 TASKS: dict[str, str] = {
     "sts": "Pearson's r",

@@ -1,1 +1,1 @@
-"""Files: inputs that may be compressed, outputs that are complete or not there, arrays."""
+"""Files: inputs that may be compressed, outputs that are written atomically, arrays."""

@@ -1,4 +1,4 @@
-"""Write files and folders so that they are complete, and on the disk, or not there."""
+"""Write files and folders atomically: they are complete and on the disk, or they do not exist."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def disk_errors(what: str, kept: str = "nothing of this step was kept") -> Itera
     """
     try:
         yield
-    except (TimeoutError, ConnectionError):  # of a lock, or of a pipe of the caller's progress
+    except (
+        TimeoutError,
+        ConnectionError,
+    ):  # an error of a lock, or of a pipe to which the caller's progress writes
         raise
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0, "check the disk")
@@ -91,15 +94,15 @@ def _sync(file: IO[bytes]) -> None:
 
 
 def _partial(path: Path) -> Path:
-    """Return the name of an unfinished file or folder, which tells the process that writes it."""
+    """Return the name of an unfinished file or folder, which includes the number of the writing process."""
     return path.with_name(f".{path.name}{_PARTIAL}{os.getpid()}")
 
 
 def remove_partials(folder: Path, names: re.Pattern[str], *, locked: bool = False) -> None:
     """Remove the unfinished files and folders of some names whose process no longer runs.
 
-    One that cannot be removed stays for the next time: it is in nobody's way. ``locked`` says that a lock of the caller
-    keeps every other process from writing them: a killed process may have had the number of one that runs.
+    If one cannot be removed, it stays until the next time, and does no harm. ``locked`` says that a lock of the caller
+    keeps every other process from writing them: a killed process may have had the number of a running process.
     """
     import shutil
 
@@ -121,7 +124,7 @@ def _runs(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # of another user, or no number of a process
+    except (OSError, OverflowError):  # a process of another user, or not the number of a process
         return True
     return True
 
@@ -130,7 +133,7 @@ def _runs(process: int) -> bool:
 def publish_file(path: Path) -> Iterator[IO[bytes]]:
     """Write a file atomically: the old file stays until the new one is complete.
 
-    What a killed process has left of an earlier writing is removed.
+    Unfinished files of killed processes are removed.
     """
     remove_partials(path.parent, re.compile(re.escape(path.name)))
     temporary = _partial(path)
@@ -167,7 +170,7 @@ def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
         The final name; it must not exist yet.
     fill : callable
         Called with a temporary directory beside ``path``, to write the files into it. If it raises, that directory is
-        removed. What a killed process has left of one is removed too.
+        removed. Unfinished directories of killed processes are removed too.
     """
     # imported here: shutil loads all archive formats, which commands that only read do not need
     import shutil

@@ -43,7 +43,7 @@ def write_table(path: str | Path, columns: Sequence[str], rows: Iterable[Row]) -
         The names of the columns, in their order.
     rows : iterable of mapping
         The values by column; a value that a row does not have is empty, in JSON lines it is left out. They are written as
-        they come, in constant memory; those of a Parquet file are collected first, because a column has one type.
+        they come, in constant memory; rows of a Parquet file are collected first, because a column has one type.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _write_csv(file: IO[bytes], columns: Sequence[str], rows: Iterable[Row]) -> 
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text; JSON, unless it is a text or missing."""
+    """Return the text of a cell: a text itself, empty for a missing value, else JSON."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=_numbers)

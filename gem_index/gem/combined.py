@@ -61,7 +61,7 @@ class CombinedEncoder:
     """Several encoders, whose vectors are concatenated so that a cosine is the weighted mean of their cosines.
 
     Each encoder removes what sentences have in common in its own word vectors. One encoder over concatenated word vectors
-    cannot do this, because the directions of one source hide those of another.
+    cannot do this, because the directions of one source hide the directions of another.
 
     Parameters
     ----------

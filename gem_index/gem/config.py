@@ -204,7 +204,7 @@ class GemConfig:
 
     @property
     def preset_name(self) -> str:
-        """``sts``, ``cqa``, ``transfer`` or ``trained`` if all fields but those of the fit are equal, else ``custom``."""
+        """The name of the preset with equal fields, apart from the fields of the fit; ``custom`` if there is none."""
         paper = replace(self, prior=0.0)  # equal to one that was not chosen
         for name in ("sts", "cqa", "transfer", "trained"):
             if paper == self.preset(name, fit_words=self.fit_words):

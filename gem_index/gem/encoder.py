@@ -35,7 +35,7 @@ __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 _BLOCK = 32_768  # texts
 _BLOCK_CHARACTERS = 1_000_000
 _MOST_WORDS = 16_384  # distinct ones that are encoded at once, unless one text has more
-_PARALLEL_CHARACTERS = 20_000  # below, handing work to threads costs more than it saves
+_PARALLEL_CHARACTERS = 20_000  # for fewer texts, threads cost more than they save
 Result = TypeVar("Result")
 
 
@@ -93,7 +93,7 @@ class GemEncoder:
 
     @property
     def encoders(self) -> tuple[Self, ...]:
-        """The encoder itself: the same attribute as that of a :class:`~gem_index.gem.combined.CombinedEncoder`."""
+        """The encoder itself: the same attribute as in a :class:`~gem_index.gem.combined.CombinedEncoder`."""
         return (self,)
 
     @property
@@ -143,7 +143,7 @@ class GemEncoder:
         Returns
         -------
         CorpusStatistics
-            Statistics of parts of a corpus merge into those of the whole.
+            Statistics of parts of a corpus can be merged into the statistics of the whole corpus.
         """
         statistics = CorpusStatistics(self.dimension)
         for block in blocks_for_fit(corpus):

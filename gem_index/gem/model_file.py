@@ -17,7 +17,7 @@ from gem_index.gem.config import GemConfig
 __all__ = ["MAGIC", "StoredEncoder", "read_model", "write_model"]
 
 MAGIC = "gem-index model"
-"""The beginning of a model file's metadata, and of the bytes of which a fingerprint is the hash."""
+"""The beginning of a model file's metadata, and of the bytes whose hash is the fingerprint."""
 
 _ONE, _SEVERAL = "1", "2"  # versions: one encoder, and several with weights
 

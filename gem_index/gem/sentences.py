@@ -19,7 +19,7 @@ from gem_index.kernels.sentences import (
 
 __all__ = ["WeighedSentences"]
 
-_NOTHING_LEFT = 1e-12  # of a squared length, as in kernels.sentences
+_NOTHING_LEFT = 1e-12  # share of a squared length, as in kernels.sentences
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class WeighedSentences:
     ) -> WeighedSentences:
         """Weigh the words of sentences."""
         sigma, sentences = components.singular_values, len(offsets) - 1
-        rows = rows.astype(np.float32, copy=False)  # of any source
+        rows = rows.astype(np.float32, copy=False)  # a source of word vectors may return float64
         batch = Sentences(ids, offsets, rows, project(rows, components.directions))
         selected = np.empty((sentences, min(config.n_removed, len(sigma))), dtype=np.int64)
         select_directions(batch, sigma, config.ranking == "plain", selected)

@@ -1,4 +1,4 @@
-"""Statistics of sentences that a fit sums, from their words."""
+"""Compute from words the statistics of sentences that a fit adds up."""
 
 from __future__ import annotations
 

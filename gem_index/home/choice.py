@@ -77,7 +77,8 @@ class EncoderChoice:
             raise ConfigError("found a model and a collection; expected one of them")
         if self.config is not None and self.fitted:
             raise ConfigError(
-                "found a configuration beside a fitted model; expected one: a model keeps what it was fitted with"
+                "found a configuration beside a fitted model; expected only one of them: a model keeps the configuration of "
+                "its fit"
             )
         for name in ("vectors", "model", "collection", "fingerprint", "words"):
             if getattr(self, name) == "":
@@ -106,7 +107,7 @@ class EncoderChoice:
 
     @property
     def fitted(self) -> bool:
-        """Whether it names a fitted model or a collection."""
+        """Whether the choice names a fitted model or a collection."""
         return self.model is not None or self.collection is not None
 
     def open(self) -> NamedProvider:
@@ -225,7 +226,7 @@ def _with_absolute_paths(named: str) -> str:
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
-    """Return vectors and configuration that open the same unfitted encoder also if the defaults change."""
+    """Return vectors and configuration that open the same unfitted encoder even if the defaults change."""
     if isinstance(encoder, GemEncoder):
         return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [
@@ -270,10 +271,10 @@ class NamedProvider(GemProvider):
 
     @cached_property
     def sparse_encoder(self) -> SparseEncoder:
-        """What makes the sparse vectors of words; the statistics of a collection are those of its texts at the first use.
+        """The encoder of sparse vectors. The word statistics of a collection are computed from its texts at the first use.
 
-        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. Those of the last four
-        collections are kept in the process until the collection changes, so that another provider does not read the texts
+        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. The process caches the
+        statistics of the last four collections until a collection changes, so that another provider does not read the texts
         again.
         """
         choice = self._choice
@@ -286,7 +287,8 @@ class NamedProvider(GemProvider):
     def embed_sparse_query(self, text: str) -> SparseVector:
         """Return the sparse vector of a query.
 
-        Its inner product with that of a document, plus the cosine, divided by 3.25, is the score of the default search.
+        Take its inner product with the sparse vector of a document, add the cosine, and divide by 3.25: this is the score of
+        the default search.
         """
         return self.sparse_encoder.embed_query(text)
 
@@ -333,7 +335,7 @@ def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
 
 
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
-    """Check that the vectors are those of each encoder."""
+    """Check that the named vectors are the vectors of each encoder."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
     found = [source.fingerprint for source in named]
     if len(own) != len(found):

@@ -37,7 +37,7 @@ class CollectionGroup:
         return ",".join(each.name for each in self.collections)
 
     def compares_scores(self, mode: str | None = None) -> bool:
-        """Tell whether the scores of a mode can be compared: all collections have one model, and the mode is not lexical."""
+        """Tell whether scores can be compared: all collections have the same model, and the mode is not lexical."""
         models = {each.status().fingerprint for each in self.collections}
         return len(models) == 1 and mode != "lexical"
 
@@ -50,9 +50,10 @@ class CollectionGroup:
     ) -> SearchResults:
         """Return the best documents of all collections; each result names its ``collection``.
 
-        If the collections have one model, the results are in the order of their scores. Otherwise scores cannot be compared,
-        nor those of the mode ``lexical``, which depend on the other texts of a collection. Then the first results of all
-        collections come first, then all second ones, and so on; results of equal rank are in the order of their scores.
+        If the collections have the same model, the results are in the order of their scores. Scores of different models
+        cannot be compared, and scores of the mode ``lexical`` depend on the other texts of a collection. Then the first
+        results of all collections come first, then the second results, and so on; results of equal rank are in the order of
+        their scores.
 
         Parameters
         ----------

@@ -68,7 +68,7 @@ class Home(HomeCollections):
         self._keys = KeyLibrary(self.workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the folder's name: another process opens it again."""
+        """Pickle only the name of the folder: another process opens the home again."""
         return type(self), (self.root.absolute(),)
 
     def __repr__(self) -> str:

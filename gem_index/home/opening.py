@@ -61,8 +61,8 @@ def open_provider(
         The fingerprint that the provider must have.
     words : str or Path, optional
         The word statistics of sparse vectors: a file of :meth:`gem_index.sparse.SparseEncoder.save` whose name ends in
-        ``.json``, or the language of texts without statistics, such as ``de``. By default those of the collection, else
-        ``en``.
+        ``.json``, or the language of texts without statistics, such as ``de``. By default the word statistics of the
+        collection; without a collection, ``en``.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> Na
     Raises
     ------
     ConfigError
-        If there is no such encoder; the message names those of the home.
+        If there is no such encoder; the message names the models of the home.
     """
     choices: list[tuple[str, dict[str, Any]]] = []
     where = "without a home"

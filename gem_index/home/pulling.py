@@ -1,4 +1,4 @@
-"""Pull the texts of a vector database into a collection: of a table that a push filled, or of anybody's."""
+"""Pull texts from a vector database into a collection: from a table that a push or another program filled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gem_index.targets.url import TargetUrl
 __all__ = ["pull", "table_rows"]
 
 _KEPT = ("id_field", "text_fields", "clean")
-"""What a collection remembers of the reading of a table."""
+"""The reading options of a table that a collection remembers."""
 
 
 def pull(

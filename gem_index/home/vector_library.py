@@ -136,7 +136,7 @@ class VectorLibrary:
         mirror : str, optional
             A file, folder or URL from which to read well-known vectors, instead of downloading them.
         origin, licence : str, optional
-            Their origin and licence, for the record; by default those of the source, if known.
+            Their origin and licence, for the record; by default the source's own, if known.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total (0: not known).
 
@@ -176,7 +176,7 @@ class VectorLibrary:
         options: SourceOptions | None = None,
         progress: ProgressOption = None,
     ) -> VectorInfo:
-        """Reduce vectors to a corpus' words and their own most frequent words, under a new name.
+        """Make a smaller set of vectors under a new name: the words of a corpus, and the most frequent other words.
 
         Parameters
         ----------

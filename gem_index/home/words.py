@@ -1,4 +1,4 @@
-"""The words of texts beside their meaning: sparse vectors of a provider, and re-ranking by both."""
+"""Sparse vectors of the words of texts, and re-ranking by meaning and words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def open_sparse_encoder(
 
 @lru_cache(maxsize=4)
 def _of_collection(root: Path, name: str, _state: tuple[int, ...]) -> SparseEncoder:
-    """Read the texts of a collection once as long as it is unchanged, also if each request opens a provider."""
+    """Fit on the texts of a collection; read them again only after a change, even if each request opens a provider."""
     return Home(root, create=False).collection(name).sparse_encoder()
 
 

@@ -34,7 +34,7 @@ _FILES = (_IDS, _COUNTS, _INDEX)
 
 @dataclass(frozen=True)
 class Built:
-    """An index so far.
+    """An unfinished index.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Built:
     counts : int64 array (n,)
         How many pieces each has.
     rows : RowsWriter, optional
-        Where the values of vectors go, beside an approximate index.
+        The writer of the exact vectors beside an approximate index.
     """
 
     index: DenseIndex

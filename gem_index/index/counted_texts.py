@@ -1,4 +1,4 @@
-"""How often each of some texts holds each term, in little memory."""
+"""Counts of the terms of texts, in little memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_TERM = 130  # bytes of a short text with its number in a dictionary
 
 
 class CountedTexts:
-    """How often each of some texts holds each term; never changed.
+    """Counts of the terms of texts; never changed.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class CountedTexts:
             np.int64,
         )
         places = np.repeat(np.arange(len(texts)), counts)
-        # a term and a place as one number: sorted, the places of a term stand together
+        # a term and a place are one number: after sorting, the places of a term are together
         pairs, times = np.unique(codes * len(texts) + places, return_counts=True)
         self.begins = np.searchsorted(pairs, np.arange(len(self._codes) + 1) * len(texts))
         self.places = (pairs % max(len(texts), 1)).astype(np.int32)
@@ -62,12 +62,12 @@ class CountedTexts:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes, in bytes."""
+        """The memory of the counts in bytes, estimated."""
         arrays = (self.lengths, self.begins, self.places, self.times)
         return sum(array.nbytes for array in arrays) + _OF_TERM * len(self._codes)
 
     def of(self, term: str) -> tuple[I32, I32]:
-        """Return the places, ascending, of the texts that hold a term, and how often each holds it."""
+        """Return the places, ascending, of the texts that contain a term, and its count in each."""
         code = self._codes.get(term)
         begin, end = (0, 0) if code is None else self.begins[code : code + 2]
         return self.places[begin:end], self.times[begin:end]

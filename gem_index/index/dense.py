@@ -25,12 +25,12 @@ TRAINING_VECTORS = 65_536
 
 _PROBED_LISTS = 4  # a search probes one in this many lists of an inverted file
 _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200
-_QUERY_BITS = 4  # per number of a query that is compared with RaBitQ codes
+_QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
-_MARGIN = 1.5  # on the share of accepted positions among the nearest
+_MARGIN = 1.5  # safety factor on the share of accepted positions among the nearest
 
 _import_process: int | None = None
-"""The process that imported FAISS, perhaps an ancestor of this one."""
+"""The process that imported FAISS: this process, or one from which it was forked."""
 
 
 class DenseIndex:
@@ -208,7 +208,8 @@ class DenseIndex:
         if k == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         exact = isinstance(self._inner, load_faiss().IndexFlat)
-        asked = min(k + 1, most) if exact else k  # one more tells whether the last product goes on
+        # one more result shows whether further results have the same product as the last
+        asked = min(k + 1, most) if exact else k
         while True:
             positions, scores, filtered = self._search_once(query, asked, accepted)
             found = positions >= 0
@@ -238,7 +239,7 @@ class DenseIndex:
         return positions, scores
 
     def _codes(self) -> Any:
-        """Return the index behind a transformation of vectors, if there is one."""
+        """Return the index itself, without the transformation of vectors before it, if there is one."""
         faiss = load_faiss()
 
         if isinstance(self._inner, faiss.IndexPreTransform):
@@ -310,7 +311,7 @@ def load_faiss() -> Any:
 
 
 def _prepare(index: Any) -> None:
-    """Set what an index is built with where FAISS' defaults do not suit."""
+    """Set parameters of an index for which FAISS' defaults are not good."""
     faiss = load_faiss()
 
     inner = faiss.downcast_index(index)
@@ -319,7 +320,7 @@ def _prepare(index: Any) -> None:
     if isinstance(inner, faiss.IndexHNSW):
         inner.hnsw.efConstruction = _HNSW_BUILD_BREADTH
     elif isinstance(inner, faiss.IndexPQFastScan):
-        inner.pq.cp.min_points_per_centroid = 1  # a small collection is no reason for a warning
+        inner.pq.cp.min_points_per_centroid = 1  # FAISS would warn of a small collection
 
 
 def _first_line(error: Exception) -> str:

@@ -21,9 +21,9 @@ from gem_index.forking import cached_property
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 
 _HEADER = "fields.json"
-_MOST_VALUES = 65_535  # of a field by code; the code 0 stands for documents without it
+_MOST_VALUES = 65_535  # values of a field that codes can number; the code 0 stands for documents without the field
 _MOST_FIELDS = 64  # two bytes a document each
-_MOST_CHARACTERS = 8_000_000  # of the values of a field
+_MOST_CHARACTERS = 8_000_000  # bytes of the values of a field
 _EXACT = 2**53
 _ZERO = r"\u0000"
 
@@ -63,7 +63,7 @@ Column: TypeAlias = Codes | Numbers
 
 
 class SnapshotFields:
-    """The fields of a snapshot's metadata, read from their files where a filter names them.
+    """The fields of a snapshot's metadata; the file of a field is read when a filter names the field.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class SnapshotFields:
         return self._header["left_out"], self._header["more"]
 
     def knows(self, name: str) -> bool:
-        """Tell whether the values of a field are here, which may be that no document has it."""
+        """Tell whether the files have the values of a field; this is also true if no document has the field."""
         header = self._header
         return name in header["fields"] or not (name in header["left_out"] or header["more"])
 
@@ -290,7 +290,7 @@ class _Field:
 
 
 def _key(value: Any) -> tuple[type, Any]:
-    """Return what a value is found by: 1, 1.0 and True are three values, although they are equal."""
+    """Return the key of a value: 1, 1.0 and True are three values, although Python says they are equal."""
     if isinstance(value, list | dict):
         return dict, json.dumps(value, ensure_ascii=False)
     return type(value), value

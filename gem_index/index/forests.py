@@ -1,4 +1,4 @@
-"""Connected components by several threads: each joins pairs in a forest of its own."""
+"""Find connected components in several threads; each thread joins pairs in its own forest."""
 
 from __future__ import annotations
 

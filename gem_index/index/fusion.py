@@ -70,8 +70,8 @@ def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
 
     Neither number depends on other documents, so that a weak list stays weak. A document outside both lists scores at most
     what the last entries of the lists give together; while that is more than the k-th score, the lists are made longer (the
-    threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So the result
-    is that of scoring all documents, if the first list is exact.
+    threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So the result is
+    the same as if all documents were scored, if the first list is exact.
     """
     depth = max(DEPTH, k)
     while True:

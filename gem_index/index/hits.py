@@ -45,9 +45,11 @@ def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:
 
 
 def members(ids: Ids, wanted: Ids) -> Mask:
-    """Return a mask of the ids that are wanted; both arrays ascend. Fast if few of many ids are wanted."""
+    """Return a mask of the ids that are in ``wanted``; both arrays ascend. Fast for few wanted ids among many ids."""
     mask = np.zeros(len(ids), dtype=np.bool_)
-    if len(ids) and ids[-1] - ids[0] == len(ids) - 1:  # without gaps: an id tells its place
+    if (
+        len(ids) and ids[-1] - ids[0] == len(ids) - 1
+    ):  # without gaps, the place of an id follows from the id
         inside = slice(*np.searchsorted(wanted, [ids[0], ids[-1] + 1]))
         mask[wanted[inside] - ids[0]] = True
         return mask
@@ -58,7 +60,7 @@ def members(ids: Ids, wanted: Ids) -> Mask:
 
 
 def among(ids: Ids, wanted: Ids) -> Mask:
-    """Return a mask of the ids, in any order, that are wanted; ``wanted`` ascends. Fast if there are few ids."""
+    """Return a mask of the ids that are in ``wanted``, which ascends; the ids may have any order. Fast for few ids."""
     if not len(wanted):
         return np.zeros(len(ids), dtype=np.bool_)
     places = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)

@@ -24,8 +24,8 @@ _QUANTISED, _QUANTISED_PER_RESULT = (
     1000,
     20,
 )  # candidates of a product quantiser (docs/performance.md)
-_LEAST_PARTS = 64  # of a product quantiser, as far as there are numbers
-_LONGEST_PART = 4  # numbers
+_LEAST_PARTS = 64  # least parts of a product quantiser, if vectors have so many numbers
+_LONGEST_PART = 4  # numbers in a part
 
 
 @dataclass(frozen=True)

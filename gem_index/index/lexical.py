@@ -26,10 +26,13 @@ __all__ = ["LexicalIndex"]
 
 _ANALYZER = "gem_index"
 _TEXT, _ID = "text", "id"
-_META, _FILES = "meta.json", ".managed.json"  # tantivy's: the segments, and the names of all files
+_META, _FILES = (
+    "meta.json",
+    ".managed.json",
+)  # files of tantivy: the list of segments, and the list of all files
 _WRITER_BYTES = 64_000_000
 _FEW_IDS = 300  # up to this many, one query per id is faster than a set query
-_NAMED_IDS = 20_000  # up to this many accepted ids become part of the query
+_NAMED_IDS = 20_000  # at most this many accepted ids become part of the query
 
 
 @cache
@@ -222,7 +225,7 @@ class LexicalIndex:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The words of the documents, also of those that are deleted; read when it is asked for.
+        """The words of the documents, including deleted ones; read on first use.
 
         Raises
         ------
@@ -233,7 +236,7 @@ class LexicalIndex:
             return Vocabulary.read(self._folder)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return how many documents hold each term."""
+        """Return the number of documents that contain each term."""
         with _report_damage(self._folder):
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 

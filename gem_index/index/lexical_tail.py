@@ -45,7 +45,7 @@ class LexicalTail:
     def of(
         cls, analyzer: Analyzer, parts: Sequence[CountedTexts], terms: Iterable[str]
     ) -> LexicalTail:
-        """Return one for counted texts, of which only some terms will be asked for; the id of a text is its place."""
+        """Return an index of counted texts that has only some terms; the id of a text is its place."""
         tail = cls(analyzer)
         for part in parts:
             begin = len(tail)
@@ -80,13 +80,13 @@ class LexicalTail:
         for place, terms in enumerate(analysed, len(before)):
             for term, times in Counter(terms).items():
                 places, counts = self._postings.setdefault(term, ([], []))
-                counts.append(times)  # before its place, by which others find it
+                counts.append(times)  # before its place: other threads find the text by its place
                 places.append(place)
         added = np.array([len(terms) for terms in analysed], np.float64)
         self._rows = np.append(before, ids), np.append(lengths, added)
 
     def frequencies(self, terms: Iterable[str], alive: Ids) -> dict[str, int]:
-        """Return how many of the texts with some ids, ascending, hold each term."""
+        """Return how many texts contain each term; only texts with some ids, ascending, count."""
         there = among(self._rows[0], alive)
         return {term: int(np.count_nonzero(there[self._of(term, there)[0]])) for term in terms}
 

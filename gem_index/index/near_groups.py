@@ -14,7 +14,7 @@ from gem_index.kernels.near_pairs import STEP, TILE, join_near, sketch_sets
 __all__ = ["near_components"]
 
 _SLACK = 1e-5  # above the rounding of a bound in float32
-_SAMPLE = 20_000  # vectors that the directions are taken from
+_SAMPLE = 20_000  # vectors from which the directions are computed
 _COMPARED = 2_000  # of these are compared to see how well a bound separates them
 _SURVIVORS = 5e-4  # share of far pairs that may pass the bound: in one of 16 rows of a tile
 _BLOCK = 8192  # vectors that are projected at once
@@ -45,7 +45,7 @@ def near_components(
     threads : int
         At least 1.
     report : callable, optional
-        Called with the number of pairs that have been compared, and that of all pairs.
+        Called with the number of pairs that have been compared, and the number of all pairs.
     labels : int32 array (n,), optional
         Vectors of different labels are not joined.
     sets : tuple, optional

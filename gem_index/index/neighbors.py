@@ -1,4 +1,4 @@
-"""The nearest neighbours of vectors."""
+"""The nearest neighbors of vectors."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
         index.train(vectors[spread(np.arange(count), _TRAINED)])
         index.add(vectors)
         cosines, positions = index.search(vectors, k + 1)
-    # each finds itself too, unless k + 1 others are as near
+    # each vector also finds itself, unless k + 1 others are as near
     other = positions != np.arange(count)[:, np.newaxis]
     order = np.argsort(~other, axis=1, kind="stable")[:, :k]
     positions = np.take_along_axis(positions, order, 1)
     cosines = np.take_along_axis(cosines, order, 1)
-    missed = positions < 0  # the lists that were probed held fewer
+    missed = positions < 0  # the searched lists have fewer vectors
     return (
         np.where(missed, np.arange(count)[:, np.newaxis], positions).astype(np.int64),
         np.where(missed, -1, np.clip(cosines, -1, 1)).astype(np.float32),

@@ -27,10 +27,10 @@ def overlap_components(
 ) -> I32:
     """Return for each set the first one of its component, where pairs with a Jaccard similarity >= threshold are joined.
 
-    The result is that of a comparison of all pairs. The members of both sets of such a pair are at least ⌈threshold · s⌉ of
-    a set of size s, so one of them is among its first s - ⌈threshold · s⌉ + 1, its prefix, in any order that all sets share
-    (Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", 2007). The rarest members come first, and only pairs
-    with a member of both prefixes are compared.
+    The result is the same as if all pairs were compared. The members of both sets of such a pair are at least ⌈threshold ·
+    s⌉ of a set of size s, so one of them is among its first s - ⌈threshold · s⌉ + 1, its prefix, in any order that all sets
+    share (Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", 2007). The rarest members come first, and only
+    pairs with a member of both prefixes are compared.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def overlap_components(
     threads : int
         At least 1.
     report : callable, optional
-        Called with the number of sets that have been compared, and that of all sets.
+        Called with the number of sets that have been compared, and the number of all sets.
     labels : int32 array (n,), optional
         Sets of different labels are not joined.
 

@@ -22,7 +22,7 @@ class PieceIndex:
     counts : int64 array (n,)
         How many each document has, at least 1.
     vectors : VectorRows or DenseIndex, optional
-        Where their values are: an exact index itself, or rows beside an approximate one.
+        The exact vectors: the exact index itself, or the rows beside an approximate index.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class PieceIndex:
 
     @property
     def has_vectors(self) -> bool:
-        """Whether the values of vectors are kept."""
+        """Whether exact vectors are stored."""
         return self._vectors is not None
 
     def nearest(
@@ -73,15 +73,15 @@ class PieceIndex:
             asked *= 2
 
     def vectors_of(self, accepted: Mask) -> int:
-        """Return how many vectors some documents have."""
+        """Return the number of vectors of each of these documents."""
         return int(np.count_nonzero(accepted) if self._one_each else self.counts[accepted].sum())
 
     def whole(self, positions: I64) -> Mask:
-        """Return which documents have one vector alone (n,)."""
+        """Return a mask (n,) of the documents that have only one vector."""
         return np.asarray(self.counts[positions] == 1)
 
     def take(self, positions: I64) -> F32:
-        """Return the vectors (p, d) of documents that have one alone."""
+        """Return the vectors (p, d) of documents that have only one vector each."""
         return self._take(positions if self._one_each else self._starts[positions])
 
     def pieces(self, position: int) -> F32:

@@ -1,4 +1,4 @@
-"""Vectors beside an approximate index, in 16 bits a number: what it proposes is scored again from them."""
+"""Vectors in 16 bits per number beside an approximate index: the scores of its candidates are computed from them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _BLOCK = 1 << 20  # bytes
 class VectorRows:
     """Vectors of at most unit length in fixed point: a number x is stored as round(32767 x), in two bytes.
 
-    Inner products of unit vectors are off by less than 1e-4. The rows are those of several files, one after the other: a
-    file is never changed, and a later snapshot links those of an earlier one.
+    Inner products of unit vectors are off by less than 1e-4. The rows are in several files, one after the other: a file is
+    never changed, and a later snapshot links the files of an earlier one.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class VectorRows:
         """
         from gem_index.kernels.rows import score_rows
 
-        if positions.max(initial=0) >= len(self):  # kernels do not check
+        if positions.max(initial=0) >= len(self):  # the kernels do not check positions
             raise CorruptionError(
                 f"the index proposes vector {positions.max()} of {len(self)}; expected one that it holds"
             )
@@ -94,7 +94,7 @@ class VectorRows:
         return found
 
     def _by_part(self, positions: I64) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
-        """Iterate over the parts that hold some positions: the part, which of the positions it holds, and where."""
+        """Iterate over the parts of some positions: the part, which of the positions are in it, and where."""
         if len(self._parts) == 1:
             yield self._parts[0], slice(None), positions
             return

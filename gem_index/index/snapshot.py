@@ -124,7 +124,7 @@ class Snapshot:
 
 
 def piece_counts(directory: Path, documents: int) -> I64:
-    """Return how many pieces each document has; one each without a file that says it."""
+    """Return the number of pieces of each document; without a file of these numbers, each document has one."""
     path = directory / COUNTS
     if not path.exists():
         return np.ones(documents, np.int64)
@@ -161,7 +161,7 @@ def open_fields(directory: Path) -> tuple[SnapshotFields, Ids] | None:
 def values_of(
     directory: Path, index: DenseIndex, exact: bool, dimension: int
 ) -> DenseIndex | VectorRows | None:
-    """Return where the values of a snapshot's vectors are; None if an earlier version kept those of texts alone."""
+    """Return the exact vectors of a snapshot; None if an earlier version stored none beside the index."""
     if exact:
         return index
     return VectorRows.open(directory / ROWS, dimension) if (directory / ROWS).is_dir() else None

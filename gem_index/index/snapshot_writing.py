@@ -50,7 +50,9 @@ __all__ = [
 ]
 
 _BLOCK = 4096
-_LEAST_DOCUMENTS = 20_000  # for files of fields: a filter reads the metadata of fewer in 15 ms
+_LEAST_DOCUMENTS = (
+    20_000  # least documents for files of fields: for fewer, a filter reads all metadata in 15 ms
+)
 
 Blocks: TypeAlias = Iterable[tuple[Ids, Sequence[str]]]
 """Ids (``documents.seq``, ascending over all blocks), and a text for each."""
@@ -80,7 +82,7 @@ class SnapshotSource(Protocol):
         ...
 
     def report(self, stage: str, last: int) -> None:
-        """Take note that a stage is done up to an id."""
+        """Record that a stage is finished up to an id."""
         ...
 
 
@@ -190,7 +192,7 @@ def join_snapshots(
 
 
 def _table(directory: Path, known: Mapping[int, Mapping[str, str | int]]) -> FileTable:
-    """Return hash and size of each file; those of known inodes are not read."""
+    """Return hash and size of each file; files with known inodes are not read again."""
     return {
         path.relative_to(directory).as_posix(): known.get(path.stat().st_ino)
         or {"sha256": sha256_of_file(path), "bytes": path.stat().st_size}
@@ -204,7 +206,7 @@ def _by_inode(directory: Path, files: FileTable) -> dict[int, Mapping[str, str |
 
 
 def _write_built(folder: Path, new: NewSnapshot, built: Built, old: _OldSnapshot | None) -> None:
-    """Write the index, what its positions stand for, and the fields of metadata."""
+    """Write the index, the documents of its positions, and the fields of metadata."""
     built.index.write(folder / INDEX)
     np.save(folder / IDS, built.ids)
     if len(built.index) != len(built.ids):
@@ -302,7 +304,7 @@ def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
 
 
 def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
-    """Reuse the vectors of an old snapshot; None if they are not kept, or not exactly and the new index is exact."""
+    """Reuse the vectors of an old snapshot; None if it has none, or if they are not exact and the new index is."""
     if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
         return None
     kept = np.repeat(old.kept, old.counts)
@@ -333,7 +335,7 @@ def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
 
 
 def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built:
-    """Put the vectors of shards one after the other: codes as they are if they are of the new kind, else values."""
+    """Join the vectors of shards: copy their codes if they are of the new kind, else index their vectors."""
     ids = np.concatenate([shard.ids for shard in shards])
     counts = np.concatenate([shard.counts for shard in shards])
     if all(shard.factory == new.kind.factory for shard in shards):
@@ -354,7 +356,7 @@ def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built
 
 
 def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None) -> None:
-    """Write the metadata by field, and read only that of new documents."""
+    """Write the metadata by field; read only the metadata of new documents."""
     known = None if old is None else fields_of(old.directory)
     if old is None or known is None:
         writer, after = FieldsWriter(), 0
@@ -369,7 +371,7 @@ def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None
 
 
 def _write_words(folder: Path, new: NewSnapshot, old: _OldSnapshot | None) -> tuple[int, int]:
-    """Write the index over words; return the numbers of documents and words ever added, for the mean length."""
+    """Write the word index; return the numbers of all documents and words ever added, for the mean length."""
 
     def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
         for block, texts in new.source.texts(after):

@@ -1,4 +1,4 @@
-"""How much each term counts in a match."""
+"""The weight of each term in a match."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The distinct terms of a query, and those of the synonyms of its words.
+    """The distinct terms of a query, and the terms of the synonyms of its words.
 
     Attributes
     ----------
@@ -80,14 +80,14 @@ def match_weights(
 
     A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
     0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
-    length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at
-    least two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
+    length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at least
+    two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
     information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
-    small collection cannot tell common words from rare ones, idf is that of its documents together with 500 texts of 30
-    English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold none
-    of its words.
+    small collection cannot tell common words from rare ones, idf is computed from its documents together with 500 texts of
+    30 English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold
+    none of its words.
 
-    Synonyms add nothing to the total: the terms of another form together weigh as much as those of the query's form. A
+    Synonyms add nothing to the total: the terms of another form together weigh as much as the terms of the query's form. A
     document that holds both forms can therefore have a match above 1.
 
     Parameters
@@ -98,7 +98,7 @@ def match_weights(
     documents : int
         Number of documents, including deleted ones if the frequencies count them.
     analyzer : Analyzer
-        What made the terms.
+        The analyzer that made the terms.
     """
     common = _background(analyzer) if analyzer.knows_english else {}
     weights = {}
@@ -128,7 +128,7 @@ def counts_in_match(term: str, held: int) -> bool:
 
 @cache
 def _background(analyzer: Analyzer) -> dict[str, float]:
-    """Return how many texts of the background hold each frequent English term, on average."""
+    """Return, for each frequent English term, the mean number of background texts that contain it."""
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
         for term in analyzer.terms(word):
@@ -143,5 +143,5 @@ def _is_numeric(term: str) -> bool:
 
 
 def inverse_frequency(held: float, documents: float) -> float:
-    """Return BM25's weight of a term that some of the documents hold."""
+    """Return the idf of BM25 for a term, by the number of documents that contain it."""
     return math.log1p((documents - held + 0.5) / (held + 0.5))

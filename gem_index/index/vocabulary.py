@@ -1,4 +1,4 @@
-"""The words of a collection, and which of them a mistyped word may stand for."""
+"""The words of a collection, among which corrections of mistyped words are found."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gem_index.text.tokens import frequent_english
 __all__ = ["VOCABULARY", "Vocabulary", "may_be_mistyped", "words_to_keep"]
 
 VOCABULARY = "vocabulary.txt"
-"""The file of a vocabulary, a word a line, in the folder of the word index."""
+"""The file of a vocabulary in the folder of the word index, with one word per line."""
 
 _LEAST, _LONG, _LONGEST = 5, 9, 40
-"""The fewest letters of a word that may have one error, and of one that may have two; the most letters of a word."""
+"""The least number of letters for one error, the least for two errors, and the largest number of letters."""
 
 
 @cache
@@ -40,7 +40,7 @@ def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
 
 
 def words_to_keep(tokens: Iterable[str]) -> Iterator[str]:
-    """Iterate over the tokens of a text that a mistyped word may stand for."""
+    """Iterate over the tokens of a text that may be corrections of mistyped words."""
     return (token for token in tokens if _LEAST - 1 <= len(token) <= _LONGEST and token.isalpha())
 
 
@@ -91,9 +91,9 @@ class Vocabulary:
         return {near: int(errors) for near, errors, _ in found}
 
     def write(self, folder: Path) -> None:
-        """Write the words into a folder, sorted, one a line."""
+        """Write the words into a folder, sorted, one per line."""
         with (folder / VOCABULARY).open("w", encoding="utf-8", newline="\n") as file:
-            for letter in sorted(self._by_letter):  # one sort of all would stop other threads
+            for letter in sorted(self._by_letter):  # sorting all at once would stop other threads
                 file.writelines(f"{word}\n" for word in sorted(self._by_letter[letter]))
 
     @classmethod

@@ -11,9 +11,9 @@ __all__ = ["WordStatistics"]
 
 @dataclass
 class WordStatistics:
-    """How many texts and terms there are, and how many of the texts hold each term.
+    """The number of texts and terms, and for each term the number of texts that contain it.
 
-    The sum of the statistics of parts is that of the whole.
+    The statistics of parts add up to the statistics of the whole.
     """
 
     texts: int = 0
@@ -32,7 +32,7 @@ class WordStatistics:
         self.frequencies.update(set(terms))
 
     def add(self, other: WordStatistics) -> None:
-        """Add those of another part."""
+        """Add the statistics of another part."""
         self.texts += other.texts
         self.terms += other.terms
         self.frequencies.update(other.frequencies)

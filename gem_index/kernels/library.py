@@ -31,7 +31,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 _LEVELS = {"x86-64-v4": 4, "x86-64-v3": 3, "baseline": 0, "debug": 0}
-"""The levels, the best first, and what ``best_level`` of the kernels says at least where they run."""
+"""The levels, the best first, each with the least value of the kernels' ``best_level`` on processors that can run it."""
 
 _TYPES: dict[np.dtype[Any], Any] = {
     np.dtype(dtype): ffi.typeof(f"{name}[]")
@@ -56,7 +56,9 @@ def path_of(name: str) -> Path:
 
 def open_kernels() -> tuple[str, Any]:
     """Return the level of the kernels that this process runs, and the library that holds them."""
-    baseline = ffi.dlopen(str(path_of("baseline")))  # has a name: its functions do not keep it open
+    baseline = ffi.dlopen(
+        str(path_of("baseline"))
+    )  # a variable keeps the library open; its functions alone would not
     reached = baseline.best_level()
     usable = [
         name for name, least in _LEVELS.items() if least <= reached and path_of(name).exists()
@@ -77,7 +79,7 @@ def reading(array: npt.NDArray[Any]) -> Any:
     """Return an array, or a contiguous copy, as an argument that a kernel reads; cffi refuses one of another type."""
     try:
         return _from_buffer(_TYPES[array.dtype], array)
-    except ValueError:  # its rows do not lie one after the other
+    except ValueError:  # its rows are not contiguous
         return _from_buffer(_TYPES[array.dtype], np.ascontiguousarray(array))
 
 

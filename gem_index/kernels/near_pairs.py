@@ -51,8 +51,8 @@ def join_near(
     Parameters
     ----------
     tiles : float32 array (t, p, TILE)
-        Column j of tile i belongs to vector ``i * TILE + j``: p numbers whose inner product is an upper bound of that of the
-        vectors, up to ``slack``. Columns after the last vector are zero.
+        Column j of tile i belongs to vector ``i * TILE + j``: p numbers. The inner product of two such columns is an upper
+        bound of the inner product of the vectors, up to ``slack``. Columns after the last vector are zero.
     vectors : float32 array (n, d)
     labels : int32 array (n,)
         Vectors of different labels are not joined.

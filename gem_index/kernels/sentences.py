@@ -20,7 +20,7 @@ __all__ = ["Sentences", "compose_sentences", "project", "select_directions", "we
 
 @dataclass(frozen=True)
 class Sentences:
-    """A batch of sentences and what is known of its words: sentence s is ``ids[offsets[s]:offsets[s + 1]]``."""
+    """A batch of sentences and the vectors of its words; sentence s is ``ids[offsets[s]:offsets[s + 1]]``."""
 
     ids: I32  # (tokens,)
     offsets: I64  # (sentences + 1,)

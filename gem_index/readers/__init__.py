@@ -1,4 +1,4 @@
-"""From where texts live to documents: files of records, folders, SQL queries, and Python objects."""
+"""Read documents from files of records, folders, SQL queries, and Python objects."""
 
 from gem_index.readers.field_summaries import FieldSummary
 from gem_index.readers.folders import FolderReader, ReadFile

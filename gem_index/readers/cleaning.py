@@ -1,7 +1,7 @@
-"""Remove from texts what is not their content: HTML, quoted replies and signatures of mail.
+"""Clean texts: remove HTML, quoted replies and signatures of mail.
 
-What counts as HTML is decided strictly, because texts are also about code: ``a < b``, ``List<String>`` and
-``if a<b and c>d`` hold no tag. Each step takes time proportional to the text, also on input that was made to be slow.
+What counts as HTML is decided strictly, because texts are also about code: ``a < b``, ``List<String>`` and ``if a<b and
+c>d`` contain no tag. Each step takes time proportional to the text, also on input that was made to be slow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SWITCHES = (
     "noshade|novalidate|nowrap|open|readonly|required|reversed|selected"
 )
 
-# A tag holds no <, so that no place of a text is looked at from more than one beginning.
+# A tag contains no "<", so each position of a text is searched only from one "<".
 _MARKUP = re.compile(
     r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)((?:[^<>\"']|\"[^\"<]*\"|'[^'<]*')*+)>"
     r"|(<!--)|(<!(?i:doctype)\s[^<>]*>|<\?xml\s[^<>]*>)"
@@ -65,7 +65,7 @@ def strip_html(text: str) -> str:
 
 
 def is_html(text: str) -> bool:
-    """Tell whether a text plainly is HTML: an element with its end, a line break, a paragraph, an image or an entity."""
+    """Tell whether a text is clearly HTML: an element with its end, a line break, a paragraph, an image or an entity."""
     opened: set[str] = set()
     for part in _parts(text) or ():
         if isinstance(part, str):
@@ -94,7 +94,7 @@ def _has_entity(text: str) -> bool:
 
 
 def _resolved(entity: str) -> str:
-    # html.unescape resolves &copy in &copyright; too, which is no entity
+    # html.unescape would also resolve &copy in &copyright;, which is not an entity
     if entity[1] != "#" and entity[1:] not in html.entities.html5:
         return entity
     found = html.unescape(entity)
@@ -108,7 +108,7 @@ def _parts(text: str) -> list[str | _Tag] | None:
     parts: list[str | _Tag] = []
     place = 0
     scan = 0
-    missing: set[str] = set()  # ends that do not come any more
+    missing: set[str] = set()  # ends that do not occur in the rest of the text
     while (match := _MARKUP.search(text, scan)) is not None:
         scan = match.end()
         after = scan
@@ -147,7 +147,7 @@ def _parts(text: str) -> list[str | _Tag] | None:
 
 
 def _end(text: str, ending: str, start: int, missing: set[str]) -> int:
-    """Return the place after an ending, or -1; a search in vain is made once."""
+    """Return the place after an ending, or -1; a search without success is not repeated."""
     if ending in missing:
         return -1
     match = re.compile(re.escape(ending), re.IGNORECASE).search(text, start)
@@ -158,7 +158,7 @@ def _end(text: str, ending: str, start: int, missing: set[str]) -> int:
 
 
 def _laid_out(parts: Sequence[str | _Tag], breaks: bool) -> str:
-    lines: list[str] = []  # each ends with the break after it
+    lines: list[str] = []  # each line includes the line break at its end
     line: list[str] = []
     preformatted = 0
 
@@ -222,7 +222,7 @@ def strip_quotes(text: str) -> str:
         if _QUOTED.match(line):
             if not kept or kept[-1] != "":
                 _remove_introduction(kept)
-                kept.append("")  # where the quotation was
+                kept.append("")  # the place of the removed quotation
             changed = True
             continue
         kept.append(line)

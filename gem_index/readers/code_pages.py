@@ -1,4 +1,4 @@
-"""Which code page of Windows a text in a European language is written in, told by its language and its letters."""
+"""Detect the Windows code page of a text in a European language, by its language and its letters."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LETTERS = {
 }  # fmt: skip
 """For each code page, the languages that are written in it, and their letters beyond ASCII."""
 
-_SHARE = 0.95  # of the letters beyond ASCII that belong to the language; names have others
-_MOST = 0.3  # of the letters that are beyond ASCII in these languages
-_SAMPLED = 1 << 14  # bytes, enough to tell a language
+_SHARE = 0.95  # least share, of the letters beyond ASCII, that belong to the language; names have other letters
+_MOST = 0.3  # largest share of letters beyond ASCII in texts of these languages
+_SAMPLED = 1 << 14  # bytes, enough to detect a language
 _LETTER = regex.compile(r"\p{L}")
 _FEWEST = 20  # letters from which a language can be told
 # A sign within a word, or a symbol before one, is a letter of another encoding: œ of ISO 8859-15 is ½ in cp1252.
@@ -39,7 +39,7 @@ def code_page_of(sample: bytes) -> str | None:
     """
     if len(sample) > _SAMPLED:
         sample = sample[: sample.rfind(b"\n", 0, _SAMPLED) + 1] or sample[:_SAMPLED]
-    found: dict[str, str] = {}  # code page of each text
+    found: dict[str, str] = {}  # the code pages by the text that each gives
     for code_page, languages in _LETTERS.items():
         try:
             text = sample.decode(code_page)

@@ -25,13 +25,13 @@ _LIST = "list:"
 _OTHERS = "*"
 _ROWS = 1000
 _CHARACTERS = 1 << 20
-_LARGEST = 2**53  # above, float64 has not all integers, and readers of JSON differ
-_DIGITS = 15  # that float64 keeps
+_LARGEST = 2**53  # above this, float64 cannot represent every integer, and readers of JSON differ
+_DIGITS = 15  # digits that float64 represents
 
 _NUMBER = re.compile(
     r"(?:0|-?[1-9][0-9]{0,15}|-?(?:0|[1-9][0-9]*)\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 )
-# A longer integer is more often a phone number, a barcode or an account than an amount; 1e5 may be a name.
+# A longer integer is more often a phone number, a barcode or an account than a quantity; 1e5 may be a name.
 _PLAIN = re.compile(r"(?:0|-?[1-9][0-9]{0,8}|-?(?:0|[1-9][0-9]{0,8})\.[0-9]+)")
 _DATE = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
@@ -40,9 +40,9 @@ _DATE = re.compile(
 
 
 class ColumnTypes:
-    """The types of columns, given or decided on the first rows of a file.
+    """The types of columns, given by the user or decided from the first rows of a file.
 
-    An empty cell of a column that is not text is left out: a filter takes a missing field for null. A value that does not
+    An empty cell of a column that is not text is left out: a filter treats a missing field as null. A value that does not
     fit its column's type stays text.
 
     Parameters
@@ -50,14 +50,14 @@ class ColumnTypes:
     wanted : str or mapping
         ``text``: every column is text. ``auto``: a column is a number, a boolean or an ISO date if each of its values in the
         first 1,000 rows (or 1 MiB) is. A mapping names ``text``, ``number``, ``boolean``, ``date``, ``auto`` or
-        ``list:SEPARATOR`` for columns; other columns are text, or what it names for ``*``.
+        ``list:SEPARATOR`` for columns; other columns are text, or have the type that it names for ``*``.
     always_text : collection of str
         The columns of id and text.
 
     Attributes
     ----------
     found : dict
-        Type of each column that has one, given or decided so far.
+        Type of each column for which a type was given or decided so far.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _check_type(column: object, kind: object, always_text: Collection[str]) -> N
 
 
 def type_of_texts(values: Sequence[str]) -> str:
-    """Return the type that all values have which are not empty: ``number``, ``boolean``, ``date`` or ``text``."""
+    """Return the common type of all values that are not empty: ``number``, ``boolean``, ``date`` or ``text``."""
     present = [value for value in values if value]
     if not present:
         return "text"

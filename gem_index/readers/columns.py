@@ -15,10 +15,10 @@ __all__ = ["column_names", "row_fields"]
 
 
 def column_names(source: RecordFile, line: int, first: Sequence[str]) -> list[str]:
-    """Return the names of the columns of a table, which its first row has, or the user, or their numbers.
+    """Return the names of the columns of a table: from its first row, from the user, or made from their numbers.
 
-    Spaces around a name are removed. A name that is that of a field of the id or the text but for upper and lower case
-    becomes the field's name. Both are noted.
+    Spaces around a name are removed. If a name differs from the field of the id or the text only in upper and lower case, it
+    becomes the name of that field. Both changes are noted.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def column_names(source: RecordFile, line: int, first: Sequence[str]) -> list[st
 
 
 def _recognised(header: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Return a header with the fields that are wanted, and without spaces around names."""
+    """Return a header without spaces around names, and with the expected spelling of the fields of id and text."""
     alike = Counter(_folded(name) for name in header)
     fields = {_folded(name): name for name in wanted if name not in header}
     stripped = Counter(name.strip() for name in header)
@@ -73,7 +73,7 @@ def _folded(name: str) -> str:
 
 
 def row_fields(names: Sequence[str], row: Sequence[object]) -> Fields | Message:
-    """Return the fields of a row, or the problem if it has another number of them than the table has columns."""
+    """Return the fields of a row, or the problem if the number of fields is not the number of columns."""
     if len(row) != len(names):
         return Message(f"found {len(row)} columns; expected {len(names)} as in the first row")
     return dict(zip(names, row, strict=True))

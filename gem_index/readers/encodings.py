@@ -1,4 +1,4 @@
-"""The encoding of a text file: named, given by a byte order mark, or detected on its beginning."""
+"""The encoding of a text file: named by the user, given by a byte order mark, or detected from its beginning."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8"),
-)  # that of UTF-16 begins as one of UTF-32 does
+)  # a mark of UTF-32 begins like a mark of UTF-16, so it comes first
 
-# The first of those that decode a sample to the same text is chosen: what is in common use stands first.
+# If several encodings decode a sample to the same text, the first is chosen, so common ones come first.
 _CANDIDATES = (
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r",
     "cp932", "euc_jp", "gb18030", "big5", "cp949",
 )  # fmt: skip
 _WIDE = ("utf_16_le", "utf_16_be")
 _SINGLE = frozenset(_CANDIDATES[:9])
-_KEYS = re.compile(rb'"[ !#-~]*" ?:')  # of JSON, in no language of the text
+_KEYS = re.compile(rb'"[ !#-~]*" ?:')  # keys of JSON, which are not in the language of the text
 _CONTROLS = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 # With the wrong table words are unlike any language, or no more like one than with another table. Measured on 114 small
@@ -58,14 +58,15 @@ def as_utf8(
         At its beginning; a stream is read once.
     encoding : str or None
         A name of Python, UTF-8 if None, or ``auto``: that of the byte order mark, else UTF-8 if the first 256 KiB are, else
-        the Windows code page of a European language that they are plainly written in, else what charset-normalizer finds.
+        the Windows code page, if the text is clearly in one of its European languages, else the encoding that
+        charset-normalizer detects.
     name : str
         For messages.
 
     Raises
     ------
     InputError
-        If the byte order mark is that of another encoding, or none is found with confidence.
+        If the byte order mark belongs to another encoding, or no encoding is found with confidence.
     """
     begin = file.peek(4)[:4]
     mark = next((known for bom, known in _MARKS if begin.startswith(bom)), None)
@@ -90,7 +91,7 @@ def _agrees(mark: str, encoding: str) -> bool:
     try:
         named = codecs.lookup(encoding).name
     except LookupError:
-        return True  # another message names it
+        return True  # another message names the encoding
     return named.replace("-", "").startswith(mark.replace("-", ""))
 
 
@@ -123,7 +124,7 @@ class _Joined(io.RawIOBase):
 
 def _detected(sample: bytes, complete: bool, name: str) -> str:
     """Return the encoding of a sample; ``complete`` if it is the whole file."""
-    wide = b"\0" in sample  # which text in any other encoding does not hold
+    wide = b"\0" in sample  # text in any other encoding does not contain these
     if not wide and _decodes(sample, "utf-8", complete):
         return "utf-8"
     if not wide and (code_page := code_page_of(sample)) is not None:
@@ -159,7 +160,7 @@ def _detected(sample: bytes, complete: bool, name: str) -> str:
         guesses = [found, *rivals][:3]
     guess = f" (perhaps {' or '.join(guesses)})" if guesses else ""
     raise InputError(
-        f"the encoding of {_shown(name)} is not UTF-8 and cannot be told with confidence{guess}; "
+        f"the encoding of {_shown(name)} is not UTF-8 and cannot be detected with confidence{guess}; "
         "expected more text or a common encoding",
         Advice(Action.NAME_ENCODING, {"encoding": guesses[0] if guesses else "cp1252"}),
     )

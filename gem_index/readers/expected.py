@@ -76,7 +76,7 @@ def _pair(record: Any) -> tuple[Any, list[str] | None]:
 
 
 def _ids(value: Any) -> list[str] | None:
-    """Return a list of ids; None if the value is no id, list of ids or empty value."""
+    """Return a list of ids; None if the value is not an id, a list of ids, or empty."""
     try:
         value = json_value(value)
         if isinstance(value, str) and value.startswith("["):

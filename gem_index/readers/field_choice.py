@@ -1,4 +1,4 @@
-"""Which fields of records are plainly the id and the text."""
+"""Choose the fields of the id and the text of records, if they are clear."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _TEXTS = (
 )  # fmt: skip
 _IDS = re.compile(r"(?i:_?id|uuid|guid|key|number|nr|.*[_ .-]id)|[A-Za-z]*[a-z](?:Id|ID)")
 _LANGUAGE = re.compile(r"(.+?)[_.-]([a-z]{2})", re.IGNORECASE)
-_FEWEST_WORDS = 1.5  # on average, of a text that is not an id or a label
-_MANY_WORDS = 4.0  # on average, of a text by whatever name
+_FEWEST_WORDS = 1.5  # words on average of a text that is not an id or a label
+_MANY_WORDS = 4.0  # words on average of a field that is a text whatever its name
 _PLAINLY = 3.0  # times as many words as the next field
 
 
@@ -35,9 +35,9 @@ class FieldChoice:
     Attributes
     ----------
     id : str or None
-        None if none is plainly an id.
+        None if no field is clearly an id.
     text : tuple of str
-        Empty if none is plainly the text; the first of two counts twice (``title*2``).
+        Empty if no field is clearly the text; the first of two counts twice (``title*2``).
     """
 
     id: str | None
@@ -52,7 +52,7 @@ class FieldChoice:
 def choose_fields(
     fields: Sequence[FieldSummary], id: str | None = None, text: Sequence[str] = (LINE,)
 ) -> FieldChoice:
-    """Return the fields of the id and the text: the given ones if they exist, else those that plainly are it.
+    """Return the fields of the id and the text: the given ones if they exist, else the ones that are clear.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def choose_fields(
 
 
 def _text_fields(fields: Sequence[FieldSummary]) -> tuple[str, ...]:
-    """Return the fields that are plainly the text."""
+    """Return the fields that are clearly the text."""
     texts = [each for each in fields if each.type == "text"]
     named: dict[tuple[str, str], FieldSummary] = {}  # by name and language, in their order
     for each in texts:

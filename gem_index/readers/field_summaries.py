@@ -1,4 +1,4 @@
-"""What the fields of some records hold: types, samples, how many are filled, languages, HTML."""
+"""Summaries of the fields of records: types, samples, the share of filled values, languages, HTML."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gem_index.text.languages import SAMPLED, detect_language
 __all__ = ["FieldSummaries", "FieldSummary"]
 
 _SAMPLES = 3
-_SAMPLE_CHARACTERS = 1000  # of a text that is kept, of which a type or a language is told
-_TYPED = 1000  # values that tell a type
-_LEAST_WORDS = 2.0  # on average, of texts whose language is told
+_SAMPLE_CHARACTERS = 1000  # characters of a text that are used to decide its type and language
+_TYPED = 1000  # values that decide a type
+_LEAST_WORDS = 2.0  # words on average of texts whose language is detected
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FieldSummary:
     language : str or None
         Of its texts, if they have enough words to tell, and languages were detected.
     html : int
-        Number of texts that are plainly HTML.
+        Number of texts that are clearly HTML.
     """
 
     name: str
@@ -60,7 +60,7 @@ class FieldSummary:
 
 @dataclass
 class _FieldCounts:
-    """What is counted of a field."""
+    """The counts of one field."""
 
     filled: int = 0
     kinds: Counter[str] = field(default_factory=Counter)

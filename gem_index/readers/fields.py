@@ -1,4 +1,4 @@
-"""From the fields of a record to a document."""
+"""Make a document from the fields of a record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FieldNames:
     Parameters
     ----------
     id : str, optional
-        By default ``id`` if a record has it, else its content tells it (:meth:`Document.without_id`).
+        By default ``id`` if a record has it, else a hash of its content (:meth:`Document.without_id`).
     text : sequence of str
         Several are joined by a blank line; ``NAME*2`` counts twice.
     metadata : sequence of str, optional
@@ -66,7 +66,7 @@ class FieldNames:
             Of the record in its source, for errors.
         fields : mapping
         former_id : str
-            Which id earlier versions gave a record that has none.
+            The id that earlier versions gave to a record without an id.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class FieldNames:
     def row(
         self, source: str, place: int, fields: Mapping[str, Any], former_id: str
     ) -> tuple[str, str]:
-        """Return the id and the text of a record; arguments and errors are those of :meth:`document`."""
+        """Return the id and the text of a record; with the arguments and errors of :meth:`document`."""
         given = self._id_of(source, place, fields)
         if given is _NONE:
             document = self.document(source, place, fields, former_id)
@@ -108,7 +108,7 @@ class FieldNames:
         return identifier, text
 
     def _id_of(self, source: str, place: int, fields: Mapping[str, Any]) -> Any:
-        """Return the value of the id's field; ``_NONE`` if the record has no such field and needs none."""
+        """Return the value of the field of the id; ``_NONE`` if the record has no such field and does not need one."""
         name = self.id or "id"
         if name in fields:
             return fields[name]
@@ -138,7 +138,7 @@ class FieldNames:
 
 
 def with_title_weights(names: Sequence[str], kept: Sequence[str] | None = None) -> Sequence[str]:
-    """Return the names of text fields, where a title among several counts twice: ``title`` becomes ``title*2``.
+    """Return the names of text fields; a title among several fields counts twice: ``title`` becomes ``title*2``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What reading some inputs found and changed, to be told in a line for each thing."""
+"""Count what reading some inputs found and changed, for notes of one line each."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Findings:
     cleaned : int
         Those whose text cleaning changed.
     markup : int
-        Those whose text plainly is HTML and was not cleaned.
+        Records whose text is clearly HTML and was not cleaned.
     repeated : int
-        Records left out because another one of the same id counts.
+        Records skipped because another record with the same id was chosen.
     misfits : Counter
         Values that do not fit their column's type, by column.
     encodings : dict
         Detected encoding of each input that is not UTF-8.
     forms : dict
-        What was recognised in the form of each input.
+        The forms that were recognised in each input.
     """
 
     texts: int = 0
@@ -51,7 +51,7 @@ class Findings:
     def notes(
         self, types: Mapping[str, str], clean: Sequence[str], duplicates: str
     ) -> Iterator[Message]:
-        """Iterate over what a person should know, a line each.
+        """Iterate over the notes for the user, one line each.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Findings:
             Which record of an id counts.
         """
         for name, encoding in self.encodings.items():
-            yield Message(f"{quoted_path(name)} is read as {encoding}, as which it was detected.")
+            yield Message(f"{quoted_path(name)} is read as {encoding}; this encoding was detected.")
         for name, notes in self.forms.items():
             yield Message(f"{quoted_path(name)}: {_listed(list(notes), '; ')}.")
         if types:
@@ -80,12 +80,12 @@ class Findings:
             )
         elif self.markup:
             yield Message(
-                f"{self.markup:,} of {self.texts:,} texts look like HTML and are taken as they are",
+                f"{self.markup:,} of {self.texts:,} texts look like HTML and are used as they are",
                 Advice(Action.CLEAN),
             )
         if self.repeated:
             yield Message(
-                f"{self.repeated:,} records share their id with another; the {duplicates} of each id counts."
+                f"{self.repeated:,} records have the same id as another record; the {duplicates} record of each id is used."
             )
 
 

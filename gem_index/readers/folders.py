@@ -27,7 +27,7 @@ from gem_index.settings import load_settings
 __all__ = ["FolderReader", "ReadFile"]
 
 _NOT_GIVEN: tuple[object, ...] = (None, "", [])
-_AHEAD = 4  # files that each process may be ahead of the one whose documents are taken
+_AHEAD = 4  # files that each process may convert ahead of the file whose documents are read now
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,9 @@ class FolderReader:
     """The files of a folder as documents.
 
     A file is a document: its id is the path relative to the folder; its metadata are ``path``, ``title``, ``modified``
-    (UTC), ``type`` (the ending of its name), and what the file says of itself. An entry of an archive (``.mbox``, ``.warc``,
-    ``.zim``) is a document with the id ``path#entry``. Other processes convert the files, with limits of time and memory.
+    (UTC), ``type`` (the ending of its name), and the fields that the file itself contains. An entry of an archive
+    (``.mbox``, ``.warc``, ``.zim``) is a document with the id ``path#entry``. Other processes convert the files, with limits
+    of time and memory.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ class FolderReader:
     def full_name(self, path: str) -> str:
         """Return the absolute name of a path in the folder, or of an entry of an archive."""
         root = Path(self.location)
-        return f"{root.parent if root.is_file() else root}/{path}"  # an entry may hold //
+        return f"{root.parent if root.is_file() else root}/{path}"  # the name of an entry may contain //
 
     def __iter__(self) -> Iterator[Document]:
         return self.documents(self.files(), lambda _: None)

@@ -1,4 +1,4 @@
-"""What files of records hold, before a collection is built of them."""
+"""Inspect files of records before a collection is built from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class Inspection:
-    """What some files of records hold.
+    """The fields of some files of records.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Inspection:
     fields : list of FieldSummary
         In the order in which they came first.
     id_field : str or None
-        The given field of the id, ``id``, or one that plainly is it; if it is None, a hash of the content is the id.
+        The given field of the id, ``id``, or one that is clearly an id; if it is None, a hash of the content is the id.
     text_fields : tuple of str
-        The fields of the text: the given ones, ``text``, or those that plainly are it; empty if none is.
+        The fields of the text: the given ones, ``text``, or those that are clearly text; empty if there are none.
     metadata : tuple of str
         All other fields.
     """
@@ -46,7 +46,7 @@ class Inspection:
 
 
 def inspect_records(reader: DocumentReader) -> Inspection:
-    """Return what the first 100,000 records of some files hold: types, samples, and what would become text and metadata.
+    """Return the fields of the first 100,000 records of some files: types, samples, and the use of each in a collection.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ VALUE = "value"
 _BLOCK = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _HELD = 100  # entries that may come before a list of objects
-_NAMED = 8  # of the others, in a note
+_NAMED = 8  # names of other lists in a note
 
 _Event: TypeAlias = tuple[str, Any]
 

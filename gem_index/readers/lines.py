@@ -1,4 +1,4 @@
-"""Lines of a file of records, and what every reader of records is given."""
+"""Lines of a file of records, and the arguments of every reader of records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAB = "tab"
 
 @dataclass(frozen=True, kw_only=True)
 class TableForm:
-    """How a table is written, as far as a user says it.
+    """The form of a table, as far as the user gave it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The error of records without a field of the text: what their fields are, and which are plainly the id and the text."""
+"""The error for records without a field of the text: it names their fields, and suggests the id and the text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def missing_field(
     fields : dict
         Of the first record.
     rest : iterable of Record
-        The following records, of which some are read.
+        The following records; some of them are read.
     id, text
         The given fields.
     is_table : bool

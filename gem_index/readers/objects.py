@@ -38,7 +38,7 @@ def documents_from(
         iterable is read by an event loop of its own.
     id : str, optional
         The field or column of the id. By default ``id``; without one, a hash of text and metadata, so that the same content
-        is the same document. A text counts once if it comes again in an iterable of texts.
+        is the same document. If a text occurs again in an iterable of texts, it counts once.
     text : str or sequence of str, optional
         The field or column of the text, by default ``text``; several are joined by a blank line, and ``NAME*2`` counts
         twice.

@@ -1,6 +1,6 @@
-r"""Patterns of ``.gitignore``, matched in time that does not explode with the number of their stars.
+r"""Match patterns of ``.gitignore`` in bounded time, however many stars they have.
 
-pathspec translates each pattern to a regular expression, in which every star may try every length: ``*a*a*a*b`` takes the
+pathspec translates each pattern to a regular expression, which tries every length for every star: ``*a*a*a*b`` takes the
 fourth power of a name's length, and one star more a power more. What a star and the text after it match can be decided once,
 though: if another star follows, the first place is as good as any, since that star takes whatever is left. Atomic groups say
 so. The same holds for folders between two ``**``.
@@ -67,12 +67,12 @@ class Patterns:
         return cls(lines)
 
     def say(self, path: str) -> bool | None:
-        """Tell what the patterns say of a path: True if it is meant, False if it is excepted, None if no pattern matches.
+        """Return True if the patterns include a path, False if they exclude it, None if no pattern matches.
 
         Parameters
         ----------
         path : str
-            Relative, with ``/``; that of a folder ends with one.
+            A relative path with ``/``; the path of a folder ends with ``/``.
         """
         name = composed(path)
         said: bool | None = None

@@ -24,8 +24,8 @@ _NUMBERS = {"Score": "score", "AnswerCount": "answers", "ViewCount": "views"}
 def read_posts(source: RecordFile) -> Iterator[Record]:
     """Iterate over the questions and answers, each with the number of its line; posts of other kinds are left out.
 
-    A question has the fields ``id``, ``type``, ``title``, ``text`` (title and body), ``tags``, and those of ``score``,
-    ``answers``, ``views``, ``created`` and ``accepted_answer`` that its post has. An answer has ``id``, ``type``, ``text``,
+    A question has the fields ``id``, ``type``, ``title``, ``text`` (title and body) and ``tags``, and, if its post has them,
+    ``score``, ``answers``, ``views``, ``created`` and ``accepted_answer``. An answer has ``id``, ``type``, ``text``,
     ``question``, ``accepted`` (whether the question accepts it), ``score`` and ``created``. Bodies are HTML.
 
     Raises

@@ -25,7 +25,7 @@ from gem_index.readers.values import UNSUPPORTED, json_value
 __all__ = ["PREFIX", "QueryReader"]
 
 PREFIX = "sql:"
-"""What stands before the URL of a database among inputs."""
+"""The prefix that marks the URL of a database among inputs."""
 
 _ROWS = 1000  # fetched at once
 _READ_ONLY = {
@@ -34,7 +34,7 @@ _READ_ONLY = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
 }  # a statement that is no SELECT changes nothing, whatever its database commits by itself
-_PLACES = ("host", "port", "service", "unix_socket")  # parameters of a URL that say which server
+_PLACES = ("host", "port", "service", "unix_socket")  # parameters of a URL that name the server
 
 
 @dataclass
@@ -45,7 +45,7 @@ class QueryReader:
     ----------
     url : str
         Of SQLAlchemy, such as ``postgresql://user@host/db`` (also ``postgres://``) or ``sqlite:////data/faq.sqlite``; also
-        after ``sql:``. For PostgreSQL the package psycopg is needed, for others that of their dialect.
+        after ``sql:``. PostgreSQL needs the package psycopg; other databases need the package of their dialect.
     query : str, optional
         One SELECT statement; it may be left out if the collection knows it. All its columns except those of the id and the
         text are metadata.
@@ -53,8 +53,8 @@ class QueryReader:
     text_fields : sequence of str
         As for :class:`~gem_index.readers.DocumentReader`.
     since : str, optional
-        A column that grows with every change, such as the time of it: only rows are read that are not below the highest
-        value so far.
+        A column whose value grows with every change, such as the time of the change. Only rows with the highest value so
+        far, or a higher one, are read.
     on_problem : callable, optional
         Called with each bad row, which is then left out; without it the first one is raised.
 
@@ -92,7 +92,7 @@ class QueryReader:
             ) from error
         if (
             url.drivername == "postgres"
-        ):  # as libpq and many services write it; SQLAlchemy does not know it
+        ):  # libpq and many services write this scheme; SQLAlchemy does not know it
             url = url.set(drivername="postgresql")
         if url.drivername == "postgresql" and importlib.util.find_spec("psycopg") is not None:
             url = url.set(drivername="postgresql+psycopg")
@@ -176,7 +176,7 @@ class QueryReader:
             for (identifier,) in rows:
                 try:
                     yield str(json_value(identifier))
-                except UNSUPPORTED:  # a bad row, of which there is no document
+                except UNSUPPORTED:  # a bad row has no document
                     continue
 
     def _statement(self, columns: str, after: Any) -> tuple[str, dict[str, Any]]:
@@ -287,12 +287,12 @@ class QueryReader:
         except (TypeError, ArithmeticError) as error:
             raise InputError(
                 f"the column {quoted(self.since)} holds {quoted(_revived(self.highest), 40)} and "
-                f"{quoted(_revived(value), 40)}, of which none is higher; expected values of one type"
+                f"{quoted(_revived(value), 40)}, which cannot be compared; expected values of one type"
             ) from error
 
 
 def _stored(value: Any, name: str) -> Any:
-    """Return a value of a column as JSON, from which :func:`_revived` makes it again."""
+    """Return a value of a column as JSON; :func:`_revived` turns it back."""
     if isinstance(value, datetime.datetime):
         return {"datetime": value.isoformat()}
     if isinstance(value, datetime.date):

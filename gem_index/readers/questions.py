@@ -54,7 +54,7 @@ def read_questions(source: str) -> Iterator[Question]:
     Raises
     ------
     RecordError
-        If a line is of no such form, or holds no word, or if the first line of a file of texts looks like the header of a
+        If a line has another form, or has no words, or if the first line of a file of texts looks like the header of a
         table.
     InputError
         If the file cannot be read.

@@ -23,7 +23,7 @@ def file_name(name: str) -> str:
 
 
 def file_state(name: str) -> tuple[int, ...] | None:
-    """Return what differs when a file was changed; None for a stream."""
+    """Return values that change whenever the file changes; None for a stream."""
     if name == "-":
         return None
     try:

@@ -15,7 +15,7 @@ from gem_index.readers.lines import Record, RecordFile, lines_of
 
 __all__ = ["read_separated"]
 
-_LARGEST_FIELD = 2**31 - 1  # that the module csv takes on every platform
+_LARGEST_FIELD = 2**31 - 1  # the largest limit that the module csv accepts on every platform
 _EXCEL = re.compile(r"sep=([^\r\n])[\r\n]*", re.IGNORECASE)
 _NAMES = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 
@@ -46,7 +46,7 @@ def read_separated(delimiters: str, quote: str | None) -> Callable[[RecordFile],
                     problems.append(problem)
                 yield text
 
-        # For the whole process, and never taken back: another thread may be reading by it.
+        # The limit is for the whole process. It is never lowered, because another thread may need it.
         csv.field_size_limit(max(min(source.limit, _LARGEST_FIELD), csv.field_size_limit()))
         lines = decoded()
         sign = source.form.quoting(quote)
@@ -93,7 +93,7 @@ def _beginning(
     found = source.form.separator or (excel[1] if excel is not None else None)
     if found is None:
         row = "".join(before)
-        if sign is not None:  # a name may hold any character
+        if sign is not None:  # a name may contain any character
             row = re.sub(f"{re.escape(sign)}[^{re.escape(sign)}]*{re.escape(sign)}", "", row)
         found = max(delimiters, key=row.count)
         if found != delimiters[0]:
@@ -104,7 +104,7 @@ def _beginning(
 
 
 def _until_row(lines: Iterator[str]) -> Iterator[str]:
-    """Take blank lines and the one after them."""
+    """Take blank lines and the line after them."""
     for line in lines:
         yield line
         if line.strip():

@@ -107,7 +107,7 @@ def _sheet(source: RecordFile, book: Any) -> Any:
 
 
 def _rows(source: RecordFile, sheet: Any) -> Iterator[tuple[Any, ...]]:
-    sheet.reset_dimensions()  # some programs write wrong ones
+    sheet.reset_dimensions()  # some programs write wrong dimensions
     rows = iter(sheet.iter_rows(values_only=True))
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Which files of a folder are read."""
+"""Find the files of a folder that should be read."""
 
 from __future__ import annotations
 

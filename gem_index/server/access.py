@@ -1,4 +1,4 @@
-"""What a key allows, so that a page or a program offers only what it may do."""
+"""The route that tells what a key allows, so that a page offers only actions that are allowed."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def create_app(
     home : Home
     limits : Limits, optional
     keys : mapping of bytes to Permission, optional
-        Permissions of keys by their SHA-256, in addition to those of the home.
+        Permissions of keys by their SHA-256, in addition to the keys of the home.
     key_required : bool
         Whether requests need a key even if there is none. Otherwise they need one as soon as there is a key.
     hosts : frozenset of str, optional
@@ -108,7 +108,7 @@ def create_app(
     backup_folder : BackupFolder, optional
         Where requests may make backups; by default nowhere.
     end_process : callable
-        Called at the end if threads still work, whose end the interpreter would wait for.
+        Called at the end if threads still work; otherwise the interpreter would wait for them.
     """
     bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(
@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # nor the first 404, which names a near route
+        app.openapi()  # as is the first 404, whose message names a near route
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
@@ -162,7 +162,9 @@ def create_app(
         return {"status": "ok"}
 
     @app.get(
-        "/health/ready", tags=["Health"], responses={503: {"description": "Not yet, or no longer."}}
+        "/health/ready",
+        tags=["Health"],
+        responses={503: {"description": "The server is starting or ending."}},
     )
     async def ready() -> JsonResponse:
         """Tell whether the server can answer requests: the word vectors are loaded, and the home exists."""
@@ -193,7 +195,7 @@ def create_app(
 
 
 async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
-    """Tell the other processes each second how much waits here, because any of them may get a request for metrics."""
+    """Publish each second how much waits in this process, because any process may get the request for metrics."""
     while metrics.shared:
         metrics.note_waiting(context.encoding.waiting, context.waiting)
         await asyncio.sleep(1)
@@ -232,7 +234,7 @@ def _handle_errors(app: FastAPI) -> None:
         problem = {
             400: "the body is not JSON: it is not UTF-8, or nested too deeply",
             404: f"found {path}; {_expected(request.url.path, app)}",
-            405: f"found {path}; expected another method: /openapi.json tells which",
+            405: f"found {path}; expected another method: /openapi.json lists the methods of each path",
         }.get(error.status_code, str(error.detail))
         response = error_response(request.scope["path"], error.status_code, problem)
         response.headers.update(error.headers or {})

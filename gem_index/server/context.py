@@ -181,7 +181,7 @@ class ServerContext:
         return await self._run(table.thread, lambda: table.ask(question))
 
     async def examine(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
-        """Return the result of a function that reads a whole collection; only one runs at a time, beside searches."""
+        """Return the result of a function that reads a whole collection; one runs at a time, while searches continue."""
         self.tables.check_collection(name)
         return await self._run(self._examiner, lambda: self.collections.ask(name, question))
 
@@ -237,7 +237,7 @@ class ServerContext:
     async def encode_words(self, model: str, texts: Sequence[object], *, queries: bool) -> JsonRows:
         """Check texts, and return the JSON of the sparse vectors of their words, of documents or of queries.
 
-        The limits and errors are those of :meth:`encode`.
+        The limits and errors are the same as for :meth:`encode`.
         """
         checked = self.check_texts(texts)
         words = await self._words_of(model)
@@ -300,7 +300,7 @@ class ServerContext:
         return check_text(text, f"text {place}")
 
     async def close(self) -> bool:
-        """End: stop the work that reports its progress, and wait some seconds for all other work.
+        """Close the context: stop the work that reports its progress, and wait some seconds for all other work.
 
         Returns
         -------
@@ -334,7 +334,7 @@ class ServerContext:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            job.cancel()  # unless its thread has begun, which then goes on
+            job.cancel()  # if its thread has begun, the work continues
             raise
 
     def _ended(self, running: asyncio.Future[Any]) -> None:

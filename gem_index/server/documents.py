@@ -78,7 +78,7 @@ class DeleteBody(StrictBody):
 
 
 def is_stream(path: str) -> bool:
-    """Tell whether a path is that of streams of documents."""
+    """Tell whether a path accepts streams of documents."""
     return path.endswith("/documents/stream")
 
 

@@ -1,4 +1,4 @@
-"""Encode texts of many requests: in batches, in slices of bounded work, short requests beside long ones."""
+"""Encode the texts of many requests in batches; a long request is divided into slices, so short ones do not wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOGETHER = 4096  # texts of several requests
 
 
 def work_of(texts: Sequence[str]) -> int:
-    """Return how much work texts are: their characters, and one more for each text."""
+    """Return the amount of work for texts: the number of characters, plus one for each text."""
     return len(texts) + sum(map(len, texts))
 
 
@@ -80,7 +80,7 @@ class _Request:
             self.answer.set_result(whole)
 
     def fail(self, error: Exception) -> None:
-        """End with an error."""
+        """Complete the answer with an error."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
@@ -189,7 +189,7 @@ class _Lane:
         characters, texts = _SLICE, _TOGETHER
         while requests:
             request = requests[0]
-            if request.answer.done():  # its client has left
+            if request.answer.done():  # its client has disconnected
                 requests.popleft()
                 continue
             if slices and (request.next_size > characters or not texts):

@@ -216,7 +216,7 @@ _UNTOLD: tuple[tuple[type[Exception], str], ...] = (
     (errors.CorruptionError, "a file of the home is damaged; the server's log says which"),
     (errors.DatabaseVersionError, "the home is of another version; the server's log says more"),
 )
-"""Messages for clients, instead of errors that name files and processes of the server's machine."""
+"""Messages that clients get instead of errors that name files and processes of the server's machine."""
 
 
 _ROUTES = {

@@ -1,4 +1,4 @@
-"""Long work: an answer at its end, or server-sent events of its progress."""
+"""Answers to long work: one answer at the end, or server-sent events of its progress."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def answer_with_progress(
     """Run a long operation that reports its progress; it continues if the client disconnects."""
 
     def unheard(_stage: str, _done: int, _total: int) -> None:
-        """Report no progress: this client waits for the result."""
+        """Ignore progress: this client only waits for the result."""
         context.check_not_ending()
 
     if "text/event-stream" not in request.headers.get("accept", ""):

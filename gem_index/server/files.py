@@ -45,7 +45,7 @@ _LONGEST_NAME = 200  # bytes
 
 
 def is_upload(path: str) -> bool:
-    """Tell whether a path is that of file uploads."""
+    """Tell whether a path accepts file uploads."""
     return path == "/inspect" or (path.startswith("/collections/") and path.endswith("/files"))
 
 
@@ -78,7 +78,7 @@ async def inspect(
         Query(description="The encoding of text, by default UTF-8; `auto` detects it."),
     ] = None,
 ) -> dict[str, Any]:
-    """Return the fields of a file of records, and which are plainly the id and the text; nothing is stored."""
+    """Return the fields of a file of records, and which of them are clearly the id and the text; nothing is stored."""
     check_sent_type(request.headers, "application/octet-stream, or the type of the file")
     _check_name(file)
     if kind_of(file) not in (None, "text"):

@@ -62,7 +62,7 @@ _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class _RefusedError(HTTPException):
-    """A refusal; FastAPI would report another error while it reads a body as a body that is not JSON."""
+    """An error of the guard. FastAPI would turn any other error during the reading of a body into "not JSON"."""
 
 
 class Guard:
@@ -299,7 +299,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self._start = self._with_headers(message)
             if not any(name == b"content-length" for name, _ in message["headers"]):
-                await self._begin()  # a stream: what it sends first may come later
+                await self._begin()  # a stream: its first parts may come later
             return
         body: bytes = message.get("body", b"")
         counted = len(body) if len(body) > _PART and not self._begun else 0
@@ -351,7 +351,7 @@ class _Exchange:
 def log_server_error(error: GemIndexError, request_id: str) -> None:
     """Log a server error (status ≥ 500) with details the client does not get.
 
-    Errors of a full or ending server are not logged: clients are told of them.
+    Errors of a full or ending server are not logged, because clients get them in full.
     """
     if status_of(error) < 500 or isinstance(error, _TOLD):
         return

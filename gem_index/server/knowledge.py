@@ -31,7 +31,7 @@ class StoreSearchRequest(BaseModel):
 
 
 class RetrievalSetting(BaseModel):
-    """How many results, with which least score."""
+    """The number of results and the lowest score."""
 
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     score_threshold: float = 0.0
@@ -122,7 +122,7 @@ _COMPARISONS = {"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"}
 
 
 def _filter_of(given: dict[str, Any]) -> dict[str, Any]:
-    """Return a filter of OpenAI's vector stores as one of collections.
+    """Convert a filter of OpenAI's vector stores to a filter of collections.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class ModelCard:
 
 
 class ServedModels:
-    """Opens encoders once: the default one, fitted models by name, those of collections as ``collection:NAME``.
+    """Opens encoders once: the default one, fitted models by name, the models of collections as ``collection:NAME``.
 
     Parameters
     ----------

@@ -145,7 +145,7 @@ async def encode(
     Raises
     ------
     InputError
-        If the model has fewer dimensions; and those of the context.
+        If the model has fewer dimensions; also the errors of ``context.encode``.
     """
     await check_dimensions(context, model, dimensions)
     vectors = await context.encode(model, texts)
@@ -187,7 +187,7 @@ def in_base64(vectors: F32) -> list[str]:
 
 @router.get("/v1/models", dependencies=READ, response_model=Models)
 async def models(context: Context) -> JsonResponse:
-    """List the models: the default one, fitted ones, those of collections."""
+    """List the models: the default model, fitted models, and the models of collections."""
     cards = await context.read(context.models.list)
     return JsonResponse({"object": "list", "data": [_card(card) for card in cards]})
 

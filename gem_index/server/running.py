@@ -36,7 +36,7 @@ from gem_index.targets.registry import check_target
 
 __all__ = ["ServeOptions", "application", "serve"]
 
-_OPTIONS = "_GEM_INDEX_SERVE"  # passes the options to the processes of a server
+_OPTIONS = "_GEM_INDEX_SERVE"  # the environment variable that passes the options to the processes of a server
 _LONGEST_HEAD = 1 << 16
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -55,7 +55,7 @@ class ServeOptions:
     workers : int
         Number of processes.
     keys : mapping of str to Permission
-        Permissions of keys by their SHA-256 in hexadecimal digits, in addition to those of the home.
+        Permissions of keys by their SHA-256 in hexadecimal digits, in addition to the keys of the home.
     insecure : bool
         Allow a start without a key at an address that other machines can reach, or with a name; without names accept any
         host.
@@ -129,7 +129,7 @@ def serve(
     announce : callable
         Called with the address when the server accepts requests.
     build : callable, optional
-        Returns another application than that of :func:`~gem_index.server.app.create_app`, for one process.
+        Returns an application to use instead of the result of :func:`~gem_index.server.app.create_app`, for one process.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def serve(
     if options.key_required and not options.keys and not home.keys.list():
         reached = options.names[0] if options.local else options.host
         raise ConfigError(
-            f"{quoted(reached)} is reached from other machines, and there is no key; expected one",
+            f"{quoted(reached)} can be reached from other machines, and there is no key; expected a key",
             Advice(Action.MAKE_KEY_OR_NONE),
         )
     # reports wrong options here, once
@@ -237,7 +237,7 @@ def application_of(options: ServeOptions, home: Home) -> FastAPI:
 
 
 def _end_process() -> None:
-    """End without waiting for threads: what they read is lost, and what they write is as after a crash."""
+    """End without waiting for threads. Their reads are lost; their writes are in the same state as after a crash."""
     logging.getLogger("gem_index.server").warning("ended before all work was finished")
     sys.stderr.flush()
     os._exit(0)

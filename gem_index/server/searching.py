@@ -26,11 +26,13 @@ from gem_index.server.routing import READ, Context, KeyedRoute
 
 __all__ = ["SearchBody", "answer", "router"]
 
-_EXPLAINED = 10_000  # largest number of characters of a text whose words are paired with those of another text
-_EXPLAINED_QUERY = 1000  # and of a query, because documents can have any length
+_EXPLAINED = 10_000  # largest number of characters of a text whose words are paired with the words of another text
+_EXPLAINED_QUERY = (
+    1000  # the same for a query: it is shorter, because documents can have any length
+)
 _MOST_EXPLAINED = 100  # hits
 _MOST_HITS = 10_000  # results of all queries of a request together
-_PLAIN_HITS = 100  # a search for more has other long reads beside it, not plain searches
+_PLAIN_HITS = 100  # a search for more results runs with the long reads, not with plain searches
 _SLICE_HITS = 1000  # results, and
 _SLICE_WORK = 20_000  # characters of the queries that are searched at once
 
@@ -140,9 +142,9 @@ async def answer(
     asked : SearchBody
     context : ServerContext
     ask : callable
-        Calls a function with what is searched, in a thread; ``long`` as for :meth:`ServerContext.read`.
+        Calls a function with the collection in a thread; ``long`` as for :meth:`ServerContext.read`.
     collections : int
-        How many are searched.
+        Number of collections that are searched.
     """
     if (asked.query is None) == (asked.queries is None):
         found = "neither query nor queries" if asked.query is None else "query and queries"

@@ -21,7 +21,7 @@ _ORDER: tuple[Permission, ...] = get_args(Permission)
 
 
 class KeyRing:
-    """The keys of a server: those of its home, read again each second, and those it was started with.
+    """The keys of a server: the keys of its home, read again each second, and the keys given at its start.
 
     Parameters
     ----------

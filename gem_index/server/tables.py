@@ -22,11 +22,11 @@ from gem_index.targets.registry import check_target
 __all__ = ["OnlySearchedError", "ServedTable", "ServedTables"]
 
 _Result = TypeVar("_Result")
-_PAUSE = 5.0  # seconds without a call of a database that did not answer: each takes half a minute, and others wait
+_PAUSE = 5.0  # seconds without a call to a database that did not answer: a call takes half a minute, in which others wait
 
 
 class OnlySearchedError(InputError):
-    """A request asks for more of a table than a search."""
+    """A request to a table that only supports searches and reads."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -35,7 +35,7 @@ class OnlySearchedError(InputError):
 
 
 class ServedTable:
-    """A table that stays open in a thread of its own, because clients of some databases may be used by one thread only.
+    """A table that stays open in its own thread, because only one thread may use the clients of some databases.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class Ranked(BaseModel):
 
 
 class SimilarityInputs(BaseModel):
-    """A sentence, and those it is compared with."""
+    """A sentence, and the sentences with which it is compared."""
 
     source_sentence: str
     sentences: Several[str]

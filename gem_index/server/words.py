@@ -19,10 +19,12 @@ from gem_index.sparse import SparseEncoder
 __all__ = ["CollectionWords", "JsonRows", "ModelWords"]
 
 _MOST = 64  # collections whose statistics are kept
-_CHANGED = 5  # they are read again if more than a fifth of the documents have come or gone
+_CHANGED = (
+    5  # statistics are computed again if more than a fifth of the documents were added or deleted
+)
 
 JsonRows = npt.NDArray[np.object_]
-"""The JSON of sparse vectors, (n,): made in the threads that encode, because long texts have many terms."""
+"""Sparse vectors as JSON, (n,). The encoding threads make the JSON, because long texts have many terms."""
 
 
 class _Documents:
@@ -60,7 +62,7 @@ def _json(vector: SparseVector) -> bytes:
 
 @dataclass(frozen=True)
 class ModelWords:
-    """What makes the sparse vectors of a model.
+    """The two encoders of the sparse vectors of a model.
 
     Attributes
     ----------
@@ -71,12 +73,12 @@ class ModelWords:
 
     @cached_property
     def documents(self) -> _Documents:
-        """What encodes documents; always the same object, so that the texts of several requests are encoded together."""
+        """The encoder of documents; always the same object, so that the texts of several requests are encoded together."""
         return _Documents(self.encoder)
 
     @cached_property
     def queries(self) -> _Queries:
-        """What encodes queries, likewise."""
+        """The encoder of queries; also always the same object."""
         return _Queries(self.encoder)
 
 
@@ -98,19 +100,19 @@ class _State:
 class CollectionWords:
     """Keeps the word statistics of collections, so that a request does not read all texts.
 
-    They are read again after a refit, and if a fifth of the documents have come or gone.
+    The texts are read again after a refit, and if more than a fifth of the documents were added or deleted.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[_State, ModelWords]] = {}
 
     def find(self, collection: Collection) -> ModelWords | None:
-        """Return what makes the sparse vectors of a collection, or None if its texts are still to be read."""
+        """Return the encoders of the sparse vectors of a collection, or None if its texts must be read first."""
         kept = self._kept.get(collection.name)
         return kept[1] if kept is not None and kept[0].is_near(_state(collection)) else None
 
     def read(self, collection: Collection, progress: Progress) -> ModelWords:
-        """Return the same, after reading the texts if necessary."""
+        """Return the encoders of the sparse vectors of a collection; read its texts if necessary."""
         found = self.find(collection)
         if found is None:
             state = _state(collection)

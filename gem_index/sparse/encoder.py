@@ -40,20 +40,20 @@ __all__ = ["Analyzer", "SparseEncoder", "SparseVector"]
 
 _FORMAT = "gem-index sparse encoder"
 _VERSION = 1
-_BLOCK = 2000  # texts whose vectors are computed together
+_BLOCK = 2000  # number of texts whose vectors are computed together
 _NOTHING = np.zeros(0, np.float32)
 
 
 class SparseEncoder:
     """Makes sparse vectors of words, by the word statistics of a corpus.
 
-    :meth:`gem_index.Collection.sparse_encoder` returns that of a collection. Texts that are added later change the
+    :meth:`gem_index.Collection.sparse_encoder` returns the encoder of a collection. Texts that are added later change the
     statistics: compare only vectors of encoders with the same fingerprint.
 
     Parameters
     ----------
     analyzer : Analyzer
-        What divides texts into terms.
+        It divides texts into terms.
     texts : int
         Number of texts in the statistics.
     mean_terms : float
@@ -90,7 +90,7 @@ class SparseEncoder:
     def fit(cls, texts: Iterable[str], analyzer: Analyzer | None = None) -> SparseEncoder:
         """Return an encoder with the statistics of some texts, which are read once.
 
-        Without an analyzer it is that of the language of the first texts.
+        Without an analyzer, the analyzer for the language of the first texts is used.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class SparseEncoder:
     def background(cls, language: str = "en") -> SparseEncoder:
         """Return an encoder without statistics of texts, for texts that are in no collection.
 
-        The weight of a term in a query is then that of the background of a match, 500 English texts of 30 words
+        The weight of a term in a query then comes from the background of a match, 500 English texts of 30 words
         (:func:`gem_index.index.terms.match_weights`). So in English, and in the languages ``mul`` and ``none``, frequent
         words count less. In another language all words count the same, and those with digits more. A text of more than 30
         words counts as long.
@@ -195,7 +195,7 @@ class SparseEncoder:
 
     @property
     def rule(self) -> str:
-        """What determines the vectors of documents, as JSON: the analyzer and the mean number of terms of a text."""
+        """The rule of the vectors of documents, as JSON: the analyzer and the mean number of terms of a text."""
         fields = {
             "version": _VERSION,
             "analyzer": self.analyzer.stored,

@@ -14,20 +14,20 @@ from gem_index.sparse.encoder import SparseEncoder
 
 __all__ = ["WordFeatures"]
 
-_LENGTH = 3.0  # of a row of words beside a vector of length 1: the best of 1, 1.5, 2 and 3 on benchmarks/classes.py
+_LENGTH = 3.0  # length of a row of words beside a vector of length 1: the best of 1, 1.5, 2 and 3 in benchmarks/classes.py
 
 
 class WordFeatures:
-    """Makes the sparse vectors of words fit for a classifier.
+    """Turns sparse vectors of words into columns for a classifier.
 
-    The values are those of :meth:`gem_index.sparse.SparseEncoder.embed_documents` times the inverse document frequency of
-    their terms. Each row has the length 3, so that words count beside a vector of meaning, which has the length 1. A term
+    Each value is the value from :meth:`gem_index.sparse.SparseEncoder.embed_documents` times the inverse document frequency
+    of its term. Each row has the length 3, so that words count beside a vector of meaning, which has the length 1. A term
     that no fitted text has is left out.
 
     Parameters
     ----------
     encoder : SparseEncoder
-        Makes the vectors.
+        The encoder of the vectors.
     texts : sequence of str
         n texts, whose terms are the columns.
 

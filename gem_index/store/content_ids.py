@@ -18,7 +18,7 @@ _STORED = (documents.c.seq, documents.c.content_hash, documents.c.source_id)
 
 @dataclass(frozen=True)
 class Stored:
-    """The facts about a stored document that an upsert needs."""
+    """The facts about a stored document that an upsert uses."""
 
     seq: int
     content_hash: bytes
@@ -29,16 +29,16 @@ class ContentIds:
     """The ids under which an upsert stores documents.
 
     A record without an id gets the hash of its content. If the same content occurs again in one upsert, the second is stored
-    as ``<id>-2``, the third as ``<id>-3``, so that nothing is left out and the same input finds all of them again. The same
-    happens if a user gave this id to another content. Earlier versions named records by place, as ``<file name>:<line>``, or
-    by their text; if such a document has the content of a record, the record is that document.
+    as ``<id>-2``, the third as ``<id>-3``. So no record is left out, and the same input finds all its documents again. The
+    same happens if a user gave this id to another content. Earlier versions named records by place, as ``<file
+    name>:<line>``, or by their text; if such a document has the content of a record, the record is that document.
 
     Parameters
     ----------
     connection : Connection
     collection_id : int
     written : callable
-        Tells whether this upsert has met the document of a ``seq``.
+        Tells whether this upsert has already read the document of a ``seq``.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ContentIds:
         return ids, present
 
     def _taken(self, stored: Stored, document: Document) -> bool:
-        """Tell whether this upsert has met a stored document, or whether a record without an id must not replace it."""
+        """Tell whether a record without an id must not use this document: another record did, or it has another content."""
         if self._written(stored.seq):
             return True
         return document.former_id is not None and stored.content_hash != document.content_hash
@@ -78,7 +78,7 @@ class ContentIds:
     def _add_former(
         self, batch: Sequence[Document], ids: Sequence[str], present: dict[str, Stored]
     ) -> None:
-        """Add the documents that an earlier version stored of new records."""
+        """Add the documents that an earlier version stored from the same records, with other ids."""
         new = [
             (name, document)
             for name, document in zip(ids, batch, strict=True)
@@ -96,7 +96,7 @@ class ContentIds:
                 present[name] = by_text[before]
 
     def _of_file(self, name: str) -> dict[bytes, list[Stored]]:
-        """Return the documents that are named by the lines of a file, by their content."""
+        """Return, by content, the documents whose ids are lines of a file."""
         if name not in self._of_files:
             found: dict[bytes, list[Stored]] = {}
             begins = [f"{form}:" for form in written_forms(name)]

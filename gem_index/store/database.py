@@ -42,7 +42,7 @@ from gem_index.store.schema import HEAD_REVISION
 __all__ = ["FORK_GATE", "Database"]
 
 _OPEN: WeakSet[Database] = WeakSet()
-# the second comes while rows are read from the driver's own cursor
+# the driver raises the second error while rows are read from its own cursor
 _ERRORS = (DatabaseError, sqlite3.DatabaseError)
 _OTHER_TABLES = re.compile(r"no such (table|column)|has no column|duplicate column|already exists")
 
@@ -97,7 +97,7 @@ class Database:
 
     @staticmethod
     def _make_private(path: Path) -> None:
-        """Create the file, readable by its owner only; SQLite gives the files beside it the same mode."""
+        """Create the file, readable only by its owner; SQLite gives its log files the same mode."""
         with suppress(OSError):  # it exists or cannot be created: SQLite reports that
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
@@ -172,7 +172,7 @@ class Database:
 
     @contextmanager
     def reading_in_steps(self) -> Iterator[Connection]:
-        """Open a transaction like :meth:`reading` for an iteration that may pause; its user passes :data:`FORK_GATE`."""
+        """Open a transaction like :meth:`reading`, for a caller that may pause and that passes :data:`FORK_GATE`."""
         before = self._state()
         try:
             with FORK_GATE.passing():
@@ -319,8 +319,8 @@ class Database:
     def roll_back_interrupted(self) -> None:
         """Roll back transactions of this thread that an interrupt left open; for clean-up after a KeyboardInterrupt.
 
-        An interrupt may come between the last line of a transaction and its end. Its lock would then make the clean-up wait
-        for itself.
+        An interrupt may come between the last line of a transaction and its end. Then the transaction still has its lock,
+        and the clean-up would wait for it forever.
         """
         for connection, thread in list(self._in_use.items()):
             if thread == get_ident() and connection.in_transaction:
@@ -336,7 +336,7 @@ def _close_idle_connections() -> None:
         database.close()
 
 
-atexit.register(_close_idle_connections)  # the last one removes SQLite's log
+atexit.register(_close_idle_connections)  # closing the last connection removes SQLite's log
 
 FORK_GATE = ForkGate(_close_idle_connections)
 """SQLite does not allow a connection, or a lock of its library, to be used in a forked child."""

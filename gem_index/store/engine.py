@@ -19,9 +19,7 @@ from gem_index.errors import (
 __all__ = ["has_shared_memory", "is_writable", "open_engine", "open_read_only_engine"]
 
 _CACHE_KIB = 64 * 1024
-_KEPT_OPEN = (
-    8  # connections, with a cache each; a thread more opens one for each of its transactions
-)
+_KEPT_OPEN = 8  # connections in the pool, each with a cache; further threads open a connection for each transaction
 
 
 def is_writable(path: Path) -> bool:
@@ -34,7 +32,7 @@ def _log(path: Path) -> Path:
 
 
 def has_shared_memory(path: Path) -> bool:
-    """Tell whether a process has the database open: readers and writers then share a file beside it."""
+    """Tell whether a process has the database open: then there is a shared memory file beside it."""
     return path.with_name(f"{path.name}-shm").is_file() and _log(path).is_file()
 
 

@@ -29,8 +29,8 @@ def write_field(
 ) -> tuple[int, int]:
     """Set a field of documents by seq, or remove it where the value is None; the texts stay as they are.
 
-    A document whose metadata change gets a new seq, as every document whose content changes. The documents after the last
-    fit then get new seqs too, so that the order of the seqs still separates documents of the fit from later ones.
+    If the metadata of a document change, its content has changed, so it gets a new seq. Then the documents after the last
+    fit get new seqs too, so that the seqs of documents of the fit are still below all later ones.
 
     Returns
     -------

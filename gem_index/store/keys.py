@@ -59,6 +59,6 @@ class KeyRepository:
         self._connection.execute(insert(api_keys).values(values))
 
     def remove(self, name: str) -> bool:
-        """Remove a key; tell whether there was one of that name."""
+        """Remove a key; return whether there was a key of that name."""
         found = self._connection.execute(delete(api_keys).where(api_keys.c.name == name))
         return bool(found.rowcount)

@@ -57,7 +57,7 @@ def kind_of_value(
 
 
 def merged(one: Kinds, other: Kinds) -> Kinds:
-    """Return the kinds of the values of both."""
+    """Return the kinds of two groups of values together."""
     return {**other, **one}
 
 
@@ -74,7 +74,7 @@ def check_orderings(where: Mapping[str, Any], kinds_of: Callable[[str], Kinds]) 
     Raises
     ------
     FilterError
-        If no value of a field is of the kind that it is compared with, or some are dates in another form.
+        If a field has no value of the kind with which it is compared, or some values are dates in another form.
     """
     for name, operator, operand in _conditions(where):
         if operator not in COMPARISONS:

@@ -83,7 +83,7 @@ class ModelRepository:
         return self._load(select(models).where(models.c.id == model_id))[0]
 
     def all(self) -> list[ModelRecord]:
-        """Return all models, named ones and those of collections."""
+        """Return all models, also the models of collections."""
         return self._load(select(models).order_by(models.c.name, models.c.id))
 
     def _load(self, query: Select[Any]) -> list[ModelRecord]:

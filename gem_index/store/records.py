@@ -50,7 +50,7 @@ class SourceRecord:
 class ModelRecord:
     """A configuration with components; the arrays are little-endian float64 bytes, None for background components.
 
-    A model of several encoders has ``parts``, each with its ``weight``, in order; the model's own row then holds only the
+    A model of several encoders has ``parts``, each with its ``weight``, in order. The row of such a model has only the
     fingerprint, the dimension and the number of sentences.
     """
 

@@ -109,11 +109,11 @@ collections = Table(
     Column("model_id", Integer, ForeignKey("models.id"), nullable=False),
     Column("index_kind", Text, nullable=False),
     Column("fitted_seq", Integer, nullable=False),  # the last document that the model was fitted on
-    Column("fitted_documents", Integer, nullable=False),  # and how many there were
+    Column("fitted_documents", Integer, nullable=False),  # the number of documents of the fit
     Column("created_at", Text, nullable=False),
     Column("reading", Text, nullable=False, server_default="{}"),  # JSON: how its files are read
-    Column("cutting", Text, nullable=False, server_default="{}"),  # JSON: how long texts are cut
-    Column("analysis", Text, nullable=False, server_default="{}"),  # JSON: how they become terms
+    Column("cutting", Text, nullable=False, server_default="{}"),  # JSON: the chunking
+    Column("analysis", Text, nullable=False, server_default="{}"),  # JSON: how texts become terms
     Column("description", Text, nullable=False, server_default=""),  # for people and assistants
     Column("calibration", Text, nullable=False, server_default=""),  # JSON; "" without one
     Column("synonyms", Text, nullable=False, server_default=""),  # JSON; "" without any

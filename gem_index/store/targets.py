@@ -194,7 +194,7 @@ class TargetRepository:
         self._note(target_id, notes, "seq = excluded.seq, pieces = excluded.pieces")
 
     def noted(self, target_id: int) -> bool:
-        """Tell whether documents were announced or acknowledged."""
+        """Return whether any documents were announced or acknowledged."""
         query = select(target_documents.c.seq).where(target_documents.c.target_id == target_id)
         return self._connection.execute(query.limit(1)).first() is not None
 

@@ -21,7 +21,7 @@ __all__ = ["ForeignDocumentError", "OnExisting", "Upsert", "UpsertCounts", "bury
 OnExisting: TypeAlias = Literal["replace", "keep", "refuse"]
 """How to treat a document whose id is already stored."""
 
-# in the driver's own form, because SQLAlchemy needs as long for the parameters of a row as SQLite for the row
+# a statement for the driver itself: for each row, SQLAlchemy's handling of parameters takes as long as SQLite's insert
 _INSERT = (
     "INSERT INTO documents (collection_id, document_id, text, metadata, content_hash, weights, source_id) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -46,7 +46,7 @@ class UpsertCounts:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
-    pieces: int = 0  # of the added and updated documents
+    pieces: int = 0  # pieces of the added and updated documents
 
 
 class Upsert:

@@ -88,8 +88,8 @@ def compile_where(
     found = and_(true(), *(_entry(key, value, metadata, depth) for key, value in where.items()))
     if depth:
         return found
-    # SQLite's functions of JSON end a text at a zero byte, so that others would seem equal. Without its escaped backslashes
-    # a JSON text holds the escape of a zero byte only where there is one.
+    # SQLite's functions of JSON end a text at a zero byte, so different texts would seem equal. Without its escaped
+    # backslashes a JSON text holds the escape of a zero byte only where there is one.
     return and_(func.instr(func.replace(metadata, r"\\", ""), _ZERO) == 0, found)
 
 
@@ -172,7 +172,7 @@ def _count_parts(where: object, depth: int) -> int:
 
 
 class _Field:
-    """One metadata field; its JSON type guards every comparison, as SQLite orders numbers before all text."""
+    """One metadata field. Each comparison also checks the JSON type, because SQLite orders all numbers before all text."""
 
     def __init__(self, key: str, metadata: ColumnElement[str]) -> None:
         _refuse_surrogates(key)
@@ -219,7 +219,7 @@ class _Field:
         return self._guard(operand, COMPARISONS[operator](self.value, self._bind(operand)))
 
     def _text(self, operator: str, operand: Any) -> ColumnElement[bool]:
-        """Look into a string, or for a member of a list."""
+        """Look for a part of a string, or for a member of a list."""
         if operator == "$contains" and not isinstance(operand, str):
             return self._members(operand)
         if not isinstance(operand, str):
@@ -238,13 +238,13 @@ class _Field:
     def _any_member(
         self, condition: Callable[[ColumnElement[Any], ColumnElement[Any]], ColumnElement[bool]]
     ) -> ColumnElement[bool]:
-        """Tell whether a member of a list meets a condition on its value and kind; CASE spares the other documents."""
+        """Tell whether a member of a list meets a condition on its value and kind; CASE skips documents without a list."""
         table = func.json_each(self.value).table_valued("value", "type")
         found = exists().select_from(table).where(condition(table.c.value, table.c.type))
         return case((self._type == "array", found), else_=false())
 
     def _among(self, values: Sequence[Any]) -> ColumnElement[bool]:
-        """Compare with many values: one table of texts and one of numbers, as one condition per value would be too deep."""
+        """Compare with a table of many texts and a table of many numbers: one condition per value would nest too deeply."""
         texts = [value for value in values if isinstance(value, str)]
         _refuse_surrogates("".join(texts))
         numbers = [
@@ -275,7 +275,7 @@ class _Field:
     def _same(
         self, value: Any, found: ColumnElement[Any], kind: ColumnElement[Any]
     ) -> ColumnElement[bool]:
-        """Compare a value of a document with one of the filter, by kind and content."""
+        """Compare a value of a document with a value of the filter, by kind and content."""
         if value is None:
             return kind == "null"
         if isinstance(value, bool):

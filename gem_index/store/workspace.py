@@ -113,8 +113,8 @@ class Workspace:
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the lock for changing files and database; one process at a time.
 
-        When the outermost lock is released, folders that no database row names are removed: those that the block replaced
-        or abandoned, and those of a process that was killed earlier.
+        When the outermost lock is released, folders that no database row names are removed: folders that the block replaced
+        or abandoned, and folders of a process that was killed earlier.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Workspace:
         note = self.root / "write.lock.json"
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
-            with suppress(OSError):  # waiting processes then get a shorter message
+            with suppress(OSError):  # without the file, waiting processes get a shorter message
                 # an existing link is removed, not followed
                 note.unlink(missing_ok=True)
                 descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""Vector databases that a collection is pushed into: the protocol, its values, and what opens a URL."""
+"""Vector databases into which collections are pushed: the protocol, its values, and the opening of a URL."""
 
 from gem_index.arrays import WORD_DIMENSIONS, SparseVector
 from gem_index.files.publishing import publish_file

@@ -1,7 +1,7 @@
-"""What targets share whose databases know aliases of collections.
+"""Base class of targets whose databases have aliases of collections.
 
-Each push that replaces all vectors fills a generation of its own, the collection ``faq__gem_2``. Readers query the alias
-``faq``, which one request points at the new generation. Each generation holds its schema.
+Each push that replaces all vectors fills a new generation, such as the collection ``faq__gem_2``. Readers query the alias
+``faq``. One request points it at the new generation. Each generation holds its schema.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AliasTarget(ABC, Generic[Table]):
     """
 
     too_old: str
-    """What is found and expected where a server drops the schema of a new collection."""
+    """The part of the error for a server that loses the schema of a new collection: what was found and expected."""
 
     def __init__(self, url: TargetUrl, names: str, expected: str) -> None:
         self.url = url
@@ -183,6 +183,6 @@ class AliasTarget(ABC, Generic[Table]):
         return f"{self.alias}__gem_{number}"
 
     def _number(self, name: str | None) -> int:
-        """Return the number of a generation; 0 for the name of anything else."""
+        """Return the number of a generation; 0 if the name is not one of a generation."""
         found = re.fullmatch(re.escape(self.alias) + r"__gem_([1-9][0-9]{0,8})", name or "")
         return int(found[1]) if found else 0

@@ -17,7 +17,7 @@ from gem_index.targets.protocol import TargetDocument, TargetSchema
 
 __all__ = ["TargetBatch"]
 
-_OVERHEAD = 100  # bytes of a document in a request beside its values: names and punctuation
+_OVERHEAD = 100  # bytes of a document in a request in addition to its values: names and punctuation
 _BYTES_OF_A_CHARACTER = 6  # at most, as JSON escapes it
 
 
@@ -31,11 +31,11 @@ class TargetBatch(Sequence[TargetDocument]):
     texts : sequence of str, optional
         None if texts are not stored.
     metadata : sequence of mapping
-        Best as :class:`JsonObjects` if it is at hand as JSON.
+        If it exists as JSON, :class:`JsonObjects` is best.
     words : sequence of SparseVector, optional
         None if the table has no sparse vectors.
     new : bool
-        The table holds none of these documents for certain, so that they may be inserted instead of upserted.
+        It is certain that the table has none of these documents, so they may be inserted instead of upserted.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class TargetBatch(Sequence[TargetDocument]):
         return [json.dumps(dict(each), ensure_ascii=False) for each in self.metadata]
 
     def sent(self) -> TargetBatch:
-        """Return the same documents, of which the table may hold some."""
+        """Return the same documents as not new: the table may already have some."""
         return TargetBatch(self.ids, self.vectors, self.texts, self.metadata, self.words)
 
     def parts(

@@ -1,4 +1,4 @@
-"""Errors of a database's client as errors of gem-index: in one line, without secrets, with what to do."""
+"""Turn the errors of a database's client into errors of gem-index: one line, with advice, without secrets."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gem_index.errors import ConfigError
 __all__ = ["FILE_ADVICE", "FOLDER_ADVICE", "Advices", "ClientErrors"]
 
 Advices = Sequence[tuple[str, str]]
-"""What to do, each behind a part of the texts of the errors that it is for; the first that fits counts."""
+"""Pairs of a part of an error's text and the advice for such errors; the first pair that fits is used."""
 
 _LONGEST = 240  # characters of a client's error in a message
 
 
 def _disk_advice(writable: str) -> Advices:
-    """Return what to do about errors of the operating system, in its words and in those of SQLite."""
+    """Return the advice for errors of the operating system, as it and SQLite word them."""
     return (
         ("ermission denied", writable),
         ("ead-only", writable),
@@ -45,7 +45,7 @@ class ClientErrors:
     expected : str
         What it has to be.
     advice : sequence of (str, str)
-        What to do, each behind a part of the texts of the errors that it is for; the first that fits counts.
+        Pairs of a part of an error's text and the advice for such errors; the first pair that fits is used.
     otherwise : str
         What to do about all other errors.
     secrets : sequence of str
@@ -68,11 +68,11 @@ class ClientErrors:
         self._secrets = [secret for secret in secrets if secret]
 
     def text(self, error: BaseException) -> str:
-        """Return what a client says; override this where its errors do not say it as text."""
+        """Return the text of a client's error; override this if its errors have no text."""
         return str(error)
 
     def reason(self, error: BaseException) -> str:
-        """Return what a client says in one line of at most 240 characters, without secrets."""
+        """Return the text of a client's error in one line of at most 240 characters, without secrets."""
         return self._line(error)[:_LONGEST]
 
     def refusal(self, error: BaseException, advice: str | None = None) -> ConfigError:
@@ -83,10 +83,12 @@ class ClientErrors:
         error : BaseException
             That of the client.
         advice : str, optional
-            What to do; by default chosen by what the client says.
+            What to do; by default chosen by the client's message.
         """
         if advice is None:
-            line = self._line(error)  # what the advice depends on may stand behind what is shown
+            line = self._line(
+                error
+            )  # the whole text, because the part that decides the advice may be cut off in the message
             advice = next((do for part, do in self._advice if part in line), self._otherwise)
         return ConfigError(
             f"found {self._place}: {self.reason(error)}; expected {self._expected}; {advice}"

@@ -1,4 +1,4 @@
-"""A FAISS index with its ids as a target, beside the Parquet files that it is built from at the end of each push."""
+"""A FAISS index with its ids as a target. At the end of each push it is built from Parquet files in the same folder."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _FACTORY = "Flat"
 class FaissTable(ParquetTable):
     """Parquet files, an index of all their rows, and a JSON list of ids in the order of the index.
 
-    Readers take the names of both from the manifest; they are those of the last finished push.
+    Readers take the names of both files from the manifest, which names the files of the last finished push.
 
     Parameters
     ----------
     folder : Path
     factory : str, optional
-        Of the index that is built, as for ``faiss.index_factory``; that of the last push by default, and Flat at first.
+        The kind of index to build, as for ``faiss.index_factory``; by default the kind of the last push, and Flat at first.
     """
 
     def __init__(self, folder: Path, factory: str | None = None) -> None:
@@ -48,7 +48,7 @@ class FaissTable(ParquetTable):
         return {"index": self._index}
 
     def query(self, vector: F32, k: int) -> list[Neighbor]:
-        """Return the k nearest documents: from the index, or by a scan in the midst of a push."""
+        """Return the k nearest documents: from the index or, during a push, by a scan."""
         if self._index.get("of") != sorted(self._files) or k < 1 or not self.count():
             return super().query(vector, k)
         faiss = _faiss()
@@ -108,8 +108,8 @@ class FaissTarget(FolderTarget[FaissTable]):
     Parameters
     ----------
     url : TargetUrl
-        ``faiss:///folder``; the option ``factory`` names another index than the exact ``Flat``. It does not name the target:
-        the next push of changes with another factory builds another index.
+        ``faiss:///folder``; the option ``factory`` chooses another index than the exact ``Flat``. URLs with different
+        factories name the same target: the next push of changes builds the index of its own URL.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """A folder as a target: the table is the folder ``<folder>/live`` with a manifest, the staged one is ``<folder>/staged``.
 
-A manifest names the files that count, and is replaced atomically: who reads by it sees the state after some batch, never
-half of one. A table replaces the manifest that it has read, under a lock: of two programs that write at once one is refused.
+A manifest names the present files, and is replaced atomically: a reader that uses it sees the state after a batch, never
+half a batch. A table replaces the manifest that it has read, under a lock. If two programs write at once, one of them gets
+an error.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from gem_index.targets.url import TargetUrl
 
 __all__ = ["FolderTable", "FolderTarget", "create_manifest", "read_manifest", "table_errors"]
 
-_MANIFEST = "_table.json"  # readers of folders pass over names that begin with an underscore
+_MANIFEST = "_table.json"  # readers of folders ignore names that begin with an underscore
 _MAGIC = "gem-index vectors"
 _STATES = ("live", "staged", "old")
 _LOCK = "_lock"
-_QUERY = "query"  # the folder of the second table, which holds what a search needs
+_QUERY = "query"  # the folder of the second table, which has the query record
 _WAIT = 10.0  # seconds; the lock is held while a manifest is replaced
 
 Table = TypeVar("Table", bound=TargetTable)
 
 
 class FolderTable:
-    """What the manifest of a folder says.
+    """The table in a folder, as its manifest describes it.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class FolderTable:
         files : mapping of str to bytes, optional
             Files of the folder that are written before.
         replaced : callable, optional
-            Tells by its name whether a file is no longer needed; it is removed before another program may write.
+            Tells by its name whether a file is no longer needed. Such files are removed before another program may write.
 
         Raises
         ------
@@ -193,13 +194,13 @@ class FolderTarget(ABC, Generic[Table]):
         return self.open_table(self._folder / name) if name in self._ours() else None
 
     def _ours(self) -> list[str]:
-        """Return the states of which there is a table; raise ConfigError if the folder is somebody else's."""
+        """Return the states that have a table. Raise ConfigError if the folder belongs to another program."""
         if self._folder.exists() and not self._folder.is_dir():
             raise ForeignTableError(
                 f"{quoted_path(self._folder)} is a file; expected a new or empty folder"
             )
         ours = [state for state in _STATES if (self._folder / state / _MANIFEST).exists()]
-        # Files that somebody has put beside our tables do no harm.
+        # Other files beside our tables do no harm.
         if not ours and self._folder.exists() and self._holds_other_files():
             raise ForeignTableError(
                 f"the folder {quoted_path(self._folder)} holds other files, which gem-index did not create; "

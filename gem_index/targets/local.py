@@ -1,4 +1,4 @@
-"""Databases on this machine: the path in their URL, and whether a folder holds one."""
+"""Databases on this machine: the path in their URL, and whether a folder contains one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def local_path(url: TargetUrl, form: str, *, server: str = "") -> Path:
 
 
 def has_database(folder: Path, mark: str, engine: str) -> bool:
-    """Tell whether a folder holds a database; a missing or empty one may be given one.
+    """Tell whether a folder contains a database. In a missing or empty folder a database can be created.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metadata as a push hands it to a target, and which of it a database can store."""
+"""The metadata that a push passes to a target, and checks whether a database can store it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gem_index.forking import cached_property
 
 __all__ = ["JsonObjects", "integers_are_short", "integers_within"]
 
-_LONG = re.compile(r"\d{19}")  # 18 digits have less than 64 bits
+_LONG = re.compile(r"\d{19}")  # an integer of 18 digits has less than 64 bits
 
 
 class JsonObjects(Sequence[Mapping[str, Any]]):
-    """Objects at hand as JSON, parsed when the first of them is asked for: most targets store the texts.
+    """Objects stored as JSON texts. They are parsed on first use, because most targets store the texts.
 
     Parameters
     ----------

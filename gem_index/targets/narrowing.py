@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 
 @dataclass(frozen=True)
 class Condition:
-    """What one field of a row has to be: one of some values or a list that holds one of them; or a number within bounds.
+    """A condition on one field: one of some values, a list with one of these values, or a number within bounds.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class Condition:
 
     @property
     def is_short(self) -> bool:
-        """Whether it has at most 20 values: for engines whose time grows with their number."""
+        """Whether it has at most 20 values; the time of some engines grows with the number of values."""
         return len(self.values) <= _FEW_VALUES
 
     @property
     def is_plain(self) -> bool:
-        """Whether all its strings stand between double quotes without escapes."""
+        """Whether all its strings can be put between double quotes without escapes."""
         return not any(_ESCAPED.search(str(each)) for each in (self.field, *self.values))
 
 
@@ -53,12 +53,12 @@ class NarrowingTable(TargetTable, Protocol):
     """A table whose database can search among some rows only."""
 
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
-        """Return the same table, whose ``query`` and ``match`` find rows that meet the conditions, perhaps others too."""
+        """Return the table, whose ``query`` and ``match`` then find rows that meet the conditions, perhaps also others."""
         ...
 
 
 def conditions_of(where: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """Return conditions that each row meets that a valid filter accepts.
+    """Return necessary conditions: each row that a valid filter accepts meets them.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _of_field(field: str, operators: Mapping[str, Any]) -> list[Condition]:
             if 0 < len(values) <= _MOST_VALUES and all(map(_is_value, values)):
                 found.append(Condition(field, values))
         elif _is_number(operand):
-            # bounds count as included: engines round large numbers
+            # equality is allowed at bounds, because engines round large numbers
             if operator in ("$gt", "$gte"):
                 found.append(Condition(field, least=operand))
             elif operator in ("$lt", "$lte"):

@@ -44,7 +44,7 @@ class ParquetTable(FolderTable):
         self._file_of: dict[str, str] | None = None
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
-        """Write a file of the documents, and the files that held some of them again without these."""
+        """Write the documents to a new file; rewrite the files that already contain some of them, without these."""
         pyarrow, _ = require_pyarrow()
         batch = TargetBatch.of(documents, self.schema)
         columns = {
@@ -64,7 +64,7 @@ class ParquetTable(FolderTable):
         self._located().update(dict.fromkeys(batch.ids, name))
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Write the files that held some of the documents again without these."""
+        """Rewrite the files that contain some of these documents, without these."""
         self._commit(self._without(ids))
 
     def count(self) -> int:
@@ -164,7 +164,7 @@ class ParquetTable(FolderTable):
         """Do nothing."""
 
     def notes(self) -> dict[str, Any]:
-        """Return what else the manifest holds."""
+        """Return the other fields of the manifest."""
         return {}
 
     def _located(self) -> dict[str, str]:
@@ -177,7 +177,7 @@ class ParquetTable(FolderTable):
         return self._file_of
 
     def _without(self, ids: Sequence[str]) -> dict[str, int]:
-        """Write files again without some documents; return the files that then hold all others."""
+        """Write files again without some documents; return the files that then have all other documents."""
         pyarrow, _ = require_pyarrow()
         located, files = self._located(), dict(self._files)
         gone = [identifier for identifier in ids if identifier in located]
@@ -199,12 +199,12 @@ class ParquetTable(FolderTable):
         _, parquet = require_pyarrow()
         name = f"{uuid.uuid4().hex}.parquet"
         with table_errors(self._folder.parent), create_file(self._folder / name) as file:
-            # vectors, ids and texts hardly repeat: looking for values that do takes nine tenths of the time
+            # a dictionary of vectors, ids and texts would save no space, and would take nine tenths of the time
             parquet.write_table(table, file, use_dictionary=["metadata"])
         return name
 
     def _commit(self, files: dict[str, int]) -> None:
-        """Write the manifest, and remove the files that it no longer names, also those of a killed push."""
+        """Write the manifest, and remove the files that it no longer names, also files of a killed push."""
         self.commit(
             {"files": files, **self.notes()},
             replaced=lambda name: name.endswith(".parquet") and name not in files,

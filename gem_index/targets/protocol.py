@@ -1,4 +1,4 @@
-"""What push needs of a vector database."""
+"""The protocol of vector databases: the methods that a push calls."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class TargetSchema:
-    """What is recorded in a table when it is created.
+    """The facts that are recorded in a table when it is created.
 
     Attributes
     ----------
     fingerprint : str
-        Of the encoder whose vectors the table holds.
+        The fingerprint of the encoder that made the vectors of the table.
     dimension : int
     token : str
         Identifies the push that created the table; another push does not write to it.
@@ -143,11 +143,11 @@ class TargetTable(Protocol):
         ...
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of those of at most 1,000 documents that the table holds, by id; nothing else is read."""
+        """Return, by id, the metadata of the documents that the table has, for at most 1,000 ids; nothing else is read."""
         ...
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
-        """Return those of at most 1,000 documents that the table holds, by id."""
+        """Return, by id, the documents that the table has, for at most 1,000 ids."""
         ...
 
     def finish(self) -> None:
@@ -223,7 +223,7 @@ class Target(Protocol):
 
 @runtime_checkable
 class JsonTarget(Protocol):
-    """A target that can tell of JSON, without parsing it, that it stores it; a push then parses no metadata to check it."""
+    """A target that can tell from JSON text whether it can store it, so that a push need not parse metadata."""
 
     def stores_json(self, texts: Sequence[str]) -> bool:
         """Tell whether all of these metadata can be stored; False if only :meth:`Target.unsupported` can tell."""
@@ -276,9 +276,9 @@ def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 
 @runtime_checkable
 class QueryTableTarget(Protocol):
-    """A target that names the second table itself, which holds what a search of the first needs.
+    """A target that names the second table (of query records) itself.
 
-    Of others, the second table has the name of the first with an ending, and all options of the URL.
+    For other targets, the name of the second table is the name of the first with an ending, with all options of the URL.
     """
 
     @property

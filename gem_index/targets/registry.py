@@ -1,4 +1,4 @@
-"""From the scheme of a URL to the package that knows the engine."""
+"""Find the engine for the scheme of a URL."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ ENGINES: Mapping[str, _Engine] = _known()
 
 @dataclass(frozen=True)
 class TargetInfo:
-    """What is known of an engine.
+    """The description of an engine.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def open_target(url: str | TargetUrl) -> Target:
 
 
 def check_target(url: str) -> None:
-    """Refuse a URL of which no installed engine has the scheme, without opening anything.
+    """Raise an error if no installed engine has the scheme of a URL; nothing is opened.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def check_target(url: str) -> None:
 
 
 def check_many_writers(url: TargetUrl) -> None:
-    """Refuse a URL whose engine takes one writer; that of another package says ``many_writers = True`` if it takes many.
+    """Raise an error if an engine accepts one writer; an engine of another package has ``many_writers = True`` for many.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _engine_of(parsed: TargetUrl) -> EntryPoint:
 
 
 def _of_package(package: str, scheme: str) -> EntryPoint | None:
-    """Return what a package offers for a scheme; to read those of all packages takes tens of milliseconds."""
+    """Return the entry point of a known package; reading the entry points of all packages takes tens of milliseconds."""
     try:
         offered = distribution(package.partition("[")[0]).entry_points
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Sparse vectors of words in two columns of lists, as databases that store columns hold them."""
+"""Sparse vectors of words in two columns of lists, for databases that store columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORD_COLUMNS = ("word_indices", "word_values")
 
 
 def word_columns(vectors: Sequence[SparseVector | None]) -> dict[str, Any]:
-    """Return the two columns of some vectors, none of which may be missing, as Arrow arrays."""
+    """Return the two columns of some vectors as Arrow arrays; no vector may be missing."""
     import pyarrow
 
     present = [vector for vector in vectors if vector is not None]
@@ -58,7 +58,7 @@ def word_products(query: SparseVector, table: Any) -> F64:
 
 
 def _lists(column: Any) -> Any:
-    """Return a column as one array of lists, whose values begin with those of the first."""
+    """Return a column as one array of lists, without values before the first list."""
     import pyarrow
 
     if isinstance(column, pyarrow.ChunkedArray):

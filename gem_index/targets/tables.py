@@ -1,4 +1,4 @@
-"""What targets share whose live and staged table have a name each, and the errors of tables in all targets."""
+"""Base class of targets whose live and staged table have their own names, and the errors of tables of all targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "query_table_name",
 ]
 
-_LONGEST = 50  # characters of a table's name that every engine takes
+_LONGEST = 50  # length of a table's name that every engine accepts
 _QUERY = "__query"
 
 Table = TypeVar("Table", bound=TargetTable)
@@ -57,7 +57,7 @@ def missing_staged_table(name: str, place: object, noun: str = "table") -> Confi
 
 
 def query_table_name(name: str) -> str:
-    """Return the name of the second table of a table, which holds what a search needs; it has at most 50 characters."""
+    """Return the name of the second table of a table (of query records), at most 50 characters."""
     if len(name) + len(_QUERY) <= _LONGEST:
         return f"{name}{_QUERY}"
     short = hashlib.sha256(name.encode()).hexdigest()[:8]
@@ -65,7 +65,7 @@ def query_table_name(name: str) -> str:
 
 
 class TableTarget(ABC, Generic[Table]):
-    """A live table and perhaps a staged one, each under a name of its own.
+    """A live table and perhaps a staged one, each with its own name.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class TableTarget(ABC, Generic[Table]):
 
     @abstractmethod
     def add(self, state: str, schema: TargetSchema) -> Table:
-        """Create an empty table, of which :meth:`find` has found none."""
+        """Create an empty table; :meth:`find` has found no table in this state."""
 
     @abstractmethod
     def remove(self, state: str) -> None:

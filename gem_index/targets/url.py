@@ -1,4 +1,4 @@
-"""The URL of a target: which engine, where, and the options behind the question mark."""
+"""The URL of a target: the engine, the place, and the options after the question mark."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gem_index.quoting import quoted, quoted_error
 
 __all__ = ["TargetUrl"]
 
-_FILE = "_file"  # at the end of an option that names the file of a secret
+_FILE = "_file"  # the ending of an option that names a file with a secret
 _VARIABLE = "GEM_INDEX_TARGET_"
 _FULL_SCHEMES = {"postgres": "postgresql"}
-"""Short schemes that other tools take, too: one table has one name in the record of a push."""
+"""Short schemes that other tools accept too. They are replaced, so that a table has one name in the record of a push."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TargetUrl:
             options = dict(
                 parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
             )
-        except ValueError as error:  # whose text may hold a part of the password
+        except ValueError as error:  # its text may contain a part of the password
             raise ConfigError(
                 f"the target {cls._shown(text)} is not a URL; expected a number as the port, and in a password "
                 "%2F, %3F, %23, %40 and %5B instead of / ? # @ and ["
@@ -95,7 +95,7 @@ class TargetUrl:
 
     @staticmethod
     def _shown(text: object) -> str:
-        """Return a URL that could not be parsed, without what may be a password: all before its last @."""
+        """Return a URL that could not be parsed, without the part before its last @, which may have a password."""
         if not isinstance(text, str):
             return quoted(text)
         scheme, separator, _ = text.partition(":")

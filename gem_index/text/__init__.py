@@ -1,1 +1,1 @@
-"""Text before it becomes vectors or terms: tokens, weights, pieces, sections, and ways to write the same."""
+"""Text before it becomes vectors or terms: tokens, weights, pieces, sections, and normal forms."""

@@ -1,4 +1,4 @@
-"""How a text becomes terms for word search: by its scripts and by the language of its collection."""
+"""Divide texts into terms for word search, by their scripts and by the language of their collection."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _GRAM = 4  # characters
 # languages of whole words: 4-grams lowered the default search in English (docs/evaluation.md)
 _WHOLE_WORDS = ("en", NONE)
 _BY_SIGNS = ("ja", "ko", "zh")
-_KEEPS_MARKS = ("vi", NONE)  # a Vietnamese word without its marks is another word
-_REMEMBERED = 200_000  # words, for each analyzer
+_KEEPS_MARKS = ("vi", NONE)  # without its marks, a Vietnamese word is another word
+_REMEMBERED = 200_000  # words in the cache of each analyzer
 
 _SCRIPTS = regex.compile(
     r"(?P<signs>[\p{Han}\p{Hiragana}\p{Katakana}\u30fc]+)"
@@ -45,10 +45,10 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 class Analyzer:
     """How texts become terms; a collection keeps the one that it was built with.
 
-    Words are stemmed by the language's Snowball stemmer. In all languages except English, Chinese, Japanese and Korean,
-    each word without digits also adds its 4-grams, so that two words with different stems can share terms. Scripts that
-    put no blanks between words are cut: Chinese and Japanese into signs and pairs of signs, Thai, Lao, Khmer, Burmese
-    and Tibetan into 4-grams; a Korean word adds its pairs of syllables. A word with accents adds its form without them.
+    Words are stemmed by the language's Snowball stemmer. In all languages except English, Chinese, Japanese and Korean, each
+    word without digits also adds its 4-grams, so that two words with different stems can share terms. Scripts without blanks
+    between words are divided: Chinese and Japanese into characters and pairs of characters, Thai, Lao, Khmer, Burmese and
+    Tibetan into 4-grams; a Korean word adds its pairs of syllables. A word with accents adds its form without them.
     docs/evaluation.md has the measurements.
 
     Parameters
@@ -72,8 +72,8 @@ class Analyzer:
         check_language(self.language)
         if self.version not in (1, _NEWEST):
             raise ConfigError(
-                f"texts are analysed as of version {quoted(self.version)}; expected at most {_NEWEST}: "
-                "take a newer gem-index"
+                f"the analyzer has version {quoted(self.version)}; expected at most {_NEWEST}: "
+                "upgrade gem-index"
             )
 
     @classmethod
@@ -103,7 +103,7 @@ class Analyzer:
 
     @property
     def terms_per_word(self) -> int:
-        """About how many terms a word has: itself and its 4-grams, or signs and pairs of signs."""
+        """The estimated number of terms of a word: the word and its 4-grams, or characters and pairs of characters."""
         if self._code in _WHOLE_WORDS:
             return 1
         return 3 if self._code in _BY_SIGNS else 6
@@ -114,7 +114,7 @@ class Analyzer:
         return _tantivy_analyzer(STEMMERS.get(self._code, ""))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text before stemming, those of :func:`search_tokens` and what the class adds to them."""
+        """Return a text's tokens before stemming: those of :func:`search_tokens`, and those that this class adds."""
         found = search_tokens(text)
         grams = self._code not in (*_WHOLE_WORDS, *_BY_SIGNS)
         if self.version == 1 or (text.isascii() and not grams):
@@ -132,12 +132,12 @@ class Analyzer:
         return terms
 
     def words(self, text: str) -> list[str]:
-        """Return the terms that people read as words: without parts of words, and without single signs."""
+        """Return the terms that people read as words: without parts of words, and without single characters."""
         return [term for term in self.terms(text) if not _is_part(term)]
 
 
 def is_unspaced(token: str) -> bool:
-    """Tell whether a token holds letters of a script that puts no blanks between words."""
+    """Tell whether a token contains letters of a script that has no blanks between words."""
     return any(not found["word"] for found in _SCRIPTS.finditer(token))
 
 
@@ -161,7 +161,7 @@ def _tantivy_analyzer(stemmer: str) -> Any:
 
 @cache
 def _expanding(language: str, grams: bool) -> Any:
-    """Return a function from a token to the tokens that stand for it; it keeps the latest results."""
+    """Return a function from a token to all its tokens, with a cache of the latest results."""
 
     @lru_cache(_REMEMBERED)
     def expanded(token: str) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ def _unmarked(word: str) -> str:
 
 
 def _part(gram: str) -> str:
-    """Mark a part of a word: no word looks like this, and no stemmer changes it."""
+    """Mark a part of a word, so that it differs from every word and no stemmer changes it."""
     return f"#{gram}#"
 
 

@@ -1,4 +1,4 @@
-"""Cut long texts into pieces along headings, paragraphs and sentences."""
+"""Divide long texts into pieces along headings, paragraphs and sentences."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from gem_index.text.units import begin_of_last_units, blank_words, units, units_
 __all__ = ["AUTO", "Chunking", "Piece"]
 
 AUTO = "auto"
-"""Cut what is long, in pieces of a size that was chosen by measurement (docs/evaluation.md)."""
+"""Divide long texts, into pieces of a size that was chosen by measurement (docs/evaluation.md)."""
 
-_LONG = 250  # words of a text that auto cuts
+_LONG = 250  # auto divides texts with more words than this
 _SIZE = 150  # words of its pieces
 _LEAST = 10
 _MOST = 100_000
 _BY_SECTIONS = 2
 _BY_SIGNS = 3
-_BLOCK = 20_000  # characters that are cut at once: where a text has no sentences, the time grows with their square,
-_BLOCK_WORDS = 140  # for each word of a piece: and falls with the size of the pieces
+_BLOCK = 20_000  # characters that are divided at once: if a text has no sentences, the time grows with their square,
+_BLOCK_WORDS = (
+    140  # characters for each word of a piece: the time falls with the size of the pieces
+)
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -45,7 +47,7 @@ class Piece:
     heading : str
         The headings above it, from the outermost, joined by `` > ``; empty where the text has none.
     page : int, optional
-        The page that it begins on, from 1, of a text whose pages a form feed divides.
+        The page on which it begins, from 1, if form feeds divide the text into pages.
     """
 
     start: int
@@ -56,19 +58,19 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunking:
-    """The way to cut long texts.
+    """The rules that divide long texts into pieces.
 
     Parameters
     ----------
     chunk : int, "auto" or None
-        Words of a piece, signs in Chinese and Japanese; None if texts are not cut.
+        Number of words of a piece, of characters in Chinese and Japanese; None if texts are not divided.
     overlap : int
-        Words that a piece shares with the one before.
+        Number of words that a piece shares with the piece before.
     headings : bool
         Put the headings above a piece before its text when it is embedded.
     version : int
         3. Collections of earlier versions have 1, by which a piece may hold the end of a section and the beginning of the
-        next, or 2; by both only blanks divide words, so that a Chinese text is one.
+        next, or 2; in both, only blanks divide words, so that a Chinese text is a single word.
 
     Raises
     ------
@@ -89,33 +91,33 @@ class Chunking:
             )
         if self.version not in (1, _BY_SECTIONS, _BY_SIGNS):
             raise ConfigError(
-                f"texts are cut as of version {quoted(self.version)}; expected at most {_BY_SIGNS}: "
-                "take a newer gem-index"
+                f"the chunking has version {quoted(self.version)}; expected at most {_BY_SIGNS}: "
+                "upgrade gem-index"
             )
         overlap = check_whole_number(self.overlap, "the overlap", 0, expected="a number of words")
         if self.chunk is None and (overlap or self.headings):
             raise ConfigError(
-                "found an overlap or headings, and texts are not cut; expected a size of the pieces"
+                "found an overlap or headings, but texts are not divided; expected a size of the pieces"
             )
         if self.chunk is not None and overlap * 2 > self._size:
             raise ConfigError(
-                f"the overlap is {overlap} words of pieces of {self._size}; expected half of them at most"
+                f"the overlap is {overlap} words, and pieces have {self._size}; expected at most half of that"
             )
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Chunking:
-        """Return what :attr:`fields` were stored of."""
+        """Return the chunking whose :attr:`fields` were stored."""
         return cls(**{"version": 1, **fields}) if fields else cls()
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What is stored, as JSON values: what differs from the defaults, and the version that the first had not."""
+        """The stored fields: settings that differ from the defaults, and the version if it is not the first."""
         version = {"version": self.version} if self.chunk is not None and self.version > 1 else {}
         return {**self.choices, **version}
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What was chosen that differs from the defaults, as JSON values."""
+        """The settings that differ from the defaults, as JSON values."""
         given = {"chunk": self.chunk, "overlap": self.overlap, "headings": self.headings}
         return {name: value for name, value in given.items() if value}
 
@@ -125,12 +127,12 @@ class Chunking:
 
     @property
     def _longest(self) -> int:
-        """Words of the longest text that is not cut."""
+        """The number of words of the longest text that is not divided."""
         return _LONG if self.chunk == AUTO else self._size
 
     @property
     def _count(self) -> Callable[[str], int]:
-        """What counts the words of a text."""
+        """The function that counts the words of a text."""
         return units if self.version >= _BY_SIGNS else blank_words
 
     def _up_to(self, most: int, text: str) -> int:
@@ -138,7 +140,7 @@ class Chunking:
 
     @cached_property
     def shortest(self) -> int:
-        """Characters of the shortest text that may be cut: of a word each."""
+        """The number of characters of the shortest text that may be divided: one per word."""
         return sys.maxsize if self.chunk is None else self._longest
 
     def pieces(self, text: str) -> list[Piece]:
@@ -157,7 +159,7 @@ class Chunking:
         begin: int | None = None
         for place, part in splitter.chunk_indices(text):
             start = place if begin is None else begin
-            # a heading alone belongs to what follows it
+            # a heading alone belongs to the text after it
             begin = start if headings and _HEADING.fullmatch(part) else None
             if begin is None:
                 end = place + len(part)
@@ -191,7 +193,7 @@ class Chunking:
         """Iterate over the places of the parts of a long section."""
         # the splitter's own overlap takes seconds for a page without blanks
         splitter = _splitter(self._size - self.overlap, 0, markdown, self._count)
-        begin: int | None = None  # of headings alone, which belong to what follows them
+        begin: int | None = None  # a part of headings alone belongs to the text after it
         before = section.start
         size = max(_BLOCK, _BLOCK_WORDS * self._size)
         for first, limit in blocks(text, section.start, section.end, size):
@@ -205,7 +207,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return how many characters of the part before one belong to it too; none of a part that is too short."""
+        """Return how many characters of the previous part also belong to this part; 0 if that part is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:
@@ -214,14 +216,14 @@ class Chunking:
         return len(before[len(words[0]) :].lstrip()) if len(words) > self.overlap else 0
 
     def embedded(self, text: str, piece: Piece) -> str:
-        """Return what is embedded of a piece of a text."""
+        """Return the text that is embedded for a piece."""
         part = text[piece.start : piece.end]
         return f"{piece.heading}\n\n{part}" if self.headings and piece.heading else part
 
 
 @lru_cache(maxsize=8)
 def _splitter(size: int, overlap: int, markdown: bool, count: Callable[[str], int]) -> Any:
-    # imported here: only collections that are cut need it
+    # imported here: only collections with pieces need it
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
@@ -238,7 +240,7 @@ def _page(turns: Sequence[int], start: int) -> int | None:
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:
-    """Iterate over the places of the headings of a text, each with those above it."""
+    """Iterate over the places of the headings of a text, each with the headings above it."""
     path: list[tuple[int, str]] = []
     for found in _HEADING.finditer(text):
         level = len(found[1])

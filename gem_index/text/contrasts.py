@@ -33,7 +33,7 @@ _UNSPACED = regex.compile("[不没沒無无未別别]|ない|ません")  # in s
 
 
 class TextFacts(NamedTuple):
-    """What is compared of a text; a long text has no facts, so it is in contrast to no other long text.
+    """The facts of a text by which contrasts are found. Long texts have no facts, so two long texts have no contrast.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Languages of texts: which there are, and which one a collection is written in."""
+"""The known languages, and the detection of a collection's language."""
 
 from __future__ import annotations
 
@@ -62,16 +62,18 @@ _WITHOUT_STEMMER = (
     "lb lo lt lv mg mk ml mn mr ms mt my ne oc or pa pl ps qu rw se si sk sl sq sr sw te th tl ug uk ur vi vo wa xh zh zu"
 )
 LANGUAGES = tuple(sorted((*STEMMERS, *_WITHOUT_STEMMER.split(), MANY, NONE)))
-"""What texts can be analysed as; the detector knows those of two letters."""
+"""The values of a collection's language; the detector knows the codes of two letters."""
 
 SAMPLED = 300
 """Texts that are enough to detect a language."""
 
-_CHARACTERS = 300  # of each text of a sample
+_CHARACTERS = 300  # characters that are read of each text of a sample
 _LONG = 100  # characters of a text that is classified by itself
-_BLOCK = 300  # of shorter texts that are joined and classified together: with fewer, the result is a guess
-_LEAST_LETTERS = 300  # of a sample in which most letters are Latin: with fewer, every language looks like another
-_SHARE = 0.7  # of the sample: with less, it is in several languages
+_BLOCK = 300  # characters of shorter texts that are classified together: with fewer, the result is a guess
+_LEAST_LETTERS = 300  # least Latin letters of a sample in which most letters are Latin: with fewer, the result is a guess
+_SHARE = (
+    0.7  # least share of the sample for one language; with less, the texts are in several languages
+)
 _LATIN = regex.compile(r"\p{Latin}")
 _LETTER = regex.compile(r"\p{L}")
 

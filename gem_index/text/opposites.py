@@ -78,7 +78,7 @@ _BETWEEN = frozenset(["to", "into", "nach", "à", "vers", "hacia", "naar", "till
 """Words between the begin and the end of a direction."""
 
 _FREQUENT = frozenset(frequent_english()[:300])
-"""Words that are no place and no name: "want to know" is no direction."""
+"""Words that are neither places nor names: "want to know" is not a direction."""
 
 
 def _sides() -> Mapping[str, tuple[int, int]]:
@@ -114,5 +114,5 @@ def opposite_signs(tokens: Sequence[str]) -> dict[str, int]:
 
 
 def is_direction(name: str) -> bool:
-    """Tell whether the name of a sign is that of a direction."""
+    """Tell whether a sign has the name of a direction."""
     return " " in name

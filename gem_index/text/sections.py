@@ -1,4 +1,4 @@
-"""Sections of a text, which its headings begin, and blocks of bounded length."""
+"""Divide a text into sections, which begin at its headings, and sections into blocks of bounded length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BREAKS = ("\n\n", "\n", ". ", " ")  # best first
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with all that follows it up to the next, or what stands before the first.
+    """A heading with the text up to the next heading, or the text before the first heading.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Section:
     path : tuple of str
         The headings above, from the outermost, and its own.
     words : int
-        As the caller counts them.
+        The number of words, as the caller counts them.
     """
 
     start: int
@@ -34,7 +34,7 @@ class Section:
 
 
 def sections_of(text: str, units: Callable[[str], int]) -> Iterator[Section]:
-    """Iterate over the sections of a text that hold words; a heading alone begins the section below it.
+    """Iterate over the sections of a text that contain words. A heading without text belongs to the section below it.
 
     A line of a fenced block of code is not a heading. ``units`` counts the words of a section.
     """

@@ -40,7 +40,7 @@ _SIGNS = regex.compile(
 
 
 class StopWords:
-    """The stop words of some languages; only a test for a word, because tantivy does not tell its lists.
+    """The stop words of some languages. Only membership can be tested, because tantivy does not publish its lists.
 
     Parameters
     ----------

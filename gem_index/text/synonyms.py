@@ -32,7 +32,7 @@ class Synonyms:
     Parameters
     ----------
     groups : tuple of tuples of str
-        At least two forms each; a form stands in one group only.
+        Each group has at least two forms; a form can be in only one group.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class Synonyms:
     def of_lines(cls, lines: Iterable[str], name: str) -> Synonyms:
         """Return the synonyms of the lines of a file: one group per line, its forms separated by commas.
 
-        Empty lines are left out, and so are lines that begin with ``#``. ``name`` is that of the file in messages.
+        Empty lines are left out, and so are lines that begin with ``#``. ``name`` is the name of the file in messages.
 
         Raises
         ------
@@ -114,14 +114,14 @@ class Synonyms:
         """Return the forms that a query contains, each with the other forms of its group.
 
         A form is contained if its words follow one another in the query; words are compared by their stems, in lower case.
-        In scripts that put no blanks between words, its signs follow one another. A text with weights is not searched.
+        In scripts without blanks between words, its characters follow one another. A text with weights is not searched.
         """
         return {form.text: self._others(form) for form, _, _ in self._places(query, analyzer)}
 
     def rewritten(
         self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
     ) -> str:
-        """Return a query with other forms in the place of those that no document contains.
+        """Replace the forms of a query that no document contains by other forms.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Synonyms:
 
 
 NO_SYNONYMS = Synonyms()
-"""Without a group."""
+"""No groups."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Forms:
-    """The forms of synonyms by what they begin with: by a stem, or by a sign in scripts without blanks."""
+    """The forms of synonyms by their beginning: a stem, or a character in scripts without blanks."""
 
     by_stem: Mapping[str, Sequence[_Form]]
     by_sign: Mapping[str, Sequence[_Form]]

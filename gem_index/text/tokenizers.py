@@ -1,4 +1,4 @@
-"""NLTK's other tokenizers, imported when one of them is asked for."""
+"""NLTK's other tokenizers, imported on first use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def locate_words(text: str, tokenizer: str) -> list[tuple[str, int, int]]:
 
 
 class _Piece(NamedTuple):
-    """A piece of a text whose HTML entities are resolved, and where it stood before."""
+    """A piece of a text whose HTML entities are resolved, and its place in the original text."""
 
     start: int
     length: int

@@ -52,7 +52,7 @@ _WITH_SYMBOLS = regex.compile(
     rf"(?<![\w.])(?:\.\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
 )
 _SYMBOL = re.compile(r"[.&/@+#-]")
-# what stands between blanks and holds such a symbol: the standard engine tells faster that there is none
+# a run between blanks that contains such a symbol: the standard engine finds faster that there is none
 _BESIDE_SYMBOLS = re.compile(r"(?<!\S)[^\s.&/@+#-]*+[.&/@+#-]\S*+")
 
 
@@ -202,9 +202,9 @@ def token_weights(text: WeightedText, tokenizer: Tokenizer = "wordpunct") -> lis
 def search_tokens(text: str) -> list[str]:
     """Return the tokens of a text for word search.
 
-    To those of :func:`tokenize` come words with their symbols, such as ``c++``, ``.net``, ``at&t``, ``a-`` and ``3.11.2``,
-    whose letters and digits alone are other words. In a :class:`WeightedText` each is repeated as often as the rounded
-    weight of its part, at least once.
+    They are the tokens of :func:`tokenize` and, in addition, words with symbols, such as ``c++``, ``.net``, ``at&t``, ``a-``
+    and ``3.11.2``, which would be other words without their symbols. In a :class:`WeightedText` each is repeated as often as
+    the rounded weight of its part, at least once.
     """
     tokens = tokenize(text)
     if not isinstance(text, WeightedText):
@@ -223,7 +223,7 @@ def _words_with_symbols(text: str) -> list[str]:
 
 
 def has_symbols(token: str) -> bool:
-    """Tell whether a token or its stem is one of those that repeat others: words with symbols, parts of words."""
+    """Tell whether a token or its stem repeats other tokens: a word with symbols, or a part of a word."""
     return _SYMBOL.search(token) is not None
 
 

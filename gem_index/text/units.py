@@ -1,4 +1,4 @@
-"""How long a text is: in words, and in signs where a script puts no blanks between words."""
+"""The length of a text in words, or in characters if its script has no blanks between words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNIT = regex.compile(
     r"|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]{1,4}"
     r"|[^\s\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+"
 )
-_OF_WORD = 16  # characters of nearly every word and the blank after it
+_OF_WORD = 16  # nearly every word is shorter than this, with the blank after it
 
 
 def units(text: str) -> int:
@@ -28,7 +28,7 @@ def blank_words(text: str) -> int:
 
 
 def units_up_to(most: int, text: str, count: Callable[[str], int]) -> int:
-    """Return how many words a text has, as ``count`` counts them; of one with more than ``most``, that and one."""
+    """Return the number of words of a text by ``count``, or ``most + 1`` if it has more than ``most`` words."""
     begin = text[: _OF_WORD * most]
     found = count(begin)
     if found <= most and len(begin) < len(text):

@@ -1,4 +1,4 @@
-"""Remove what mail programs and manners put around a text: "Re:", "FWD:", and the greeting with a name at its end."""
+"""Remove the marks of mail programs ("Re:", "FWD:") at the beginning of a text, and the greeting with a name at its end."""
 
 from __future__ import annotations
 

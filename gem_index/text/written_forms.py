@@ -1,6 +1,7 @@
 """Written forms of names: "é" is one character or two (Unicode's NFC and NFD), and names of either form are the same.
 
-Ids and file names are kept as they are given and found in either form: macOS decomposes file names, keyboards compose.
+Ids and file names are stored as they are given, and found in either form, because macOS decomposes file names while
+keyboards write composed letters.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def written_forms(name: str) -> tuple[str, ...]:
 
 
 def found_in_any_form(names: Iterable[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
-    """Return the value of each name that is there; of several forms the one that is written alike."""
+    """Return the value of each name that exists. If several forms exist, an identical one comes first."""
     forms = {composed(name): value for name, value in values.items()}
     found = {}
     for name in names:

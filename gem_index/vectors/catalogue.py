@@ -1,7 +1,7 @@
 """Well-known word vectors by name: where they are published, how large they are, their hash and their licence.
 
-The hashes of GloVe are those with which torchtext and Embeddings.jl check downloads, those of fastText are from
-Embeddings.jl; sizes are from published download logs. SWE's hashes and sizes are from the Git LFS pointers in its
+The hashes of GloVe are the hashes with which torchtext and Embeddings.jl check downloads; the hashes of fastText are from
+Embeddings.jl. Sizes are from published download logs. SWE's hashes and sizes are from the Git LFS pointers in its
 repository. If no value is known, the field is None, and a download is checked only against the length that the server sends.
 """
 

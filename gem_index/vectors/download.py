@@ -222,7 +222,9 @@ def _fetch(file: RemoteFile, partial: _PartialFile, progress: ByteProgress | Non
             part = _RANGE.fullmatch(answer.headers.get("Content-Range") or "")
             if part is None or int(part[1]) != have:
                 partial.forget()
-                raise http.client.HTTPException("another part was sent than the one asked for")
+                raise http.client.HTTPException(
+                    "the server sent another part than the requested one"
+                )
             total = None if part[2] == "*" else int(part[2])
         elif answer.status != 200:
             raise DownloadError(f"{file.address} answers {answer.status}; expected the file")

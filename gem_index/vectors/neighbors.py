@@ -42,7 +42,7 @@ def solve_analogy(source: VectorSource, a: str, b: str, c: str, k: int) -> list[
     """Return the k words that are to c as b is to a, best first.
 
     They have the largest cosine similarity to b - a + c, with all vectors of length 1 (3CosAdd of Mikolov, Yih and Zweig,
-    "Linguistic Regularities in Continuous Space Word Representations", NAACL 2013). Parameters are those of
+    "Linguistic Regularities in Continuous Space Word Representations", NAACL 2013). The parameters are the same as for
     :func:`nearest_words`; the three given words are not among the results.
     """
     first, second, third = _look_up_known(source, [a, b, c])

@@ -93,7 +93,7 @@ class SourceOptions:
         return replace(self, oov=oov, runs=self.runs or ("split" if has_runs else _DEFAULT_RUNS))
 
     def given(self) -> dict[str, Any]:
-        """Return the options that differ from the usual; fingerprints are made of them."""
+        """Return the options that differ from the defaults; fingerprints are computed from them."""
         found = {
             _STORED_NAMES.get(f.name, f.name): v
             for f in fields(self)
@@ -116,12 +116,12 @@ class SourceOptions:
 
     @classmethod
     def of_stored(cls, values: Mapping[str, Any]) -> Self:
-        """Return options by the names that they are stored under."""
+        """Return the options from their stored names."""
         own_names = {stored: name for name, stored in _STORED_NAMES.items()}
         return cls(**{own_names.get(name, name): value for name, value in values.items()})
 
     def spelled(self, words: Sequence[str]) -> Sequence[str]:
-        """Return words as they are looked up: in which case, and endings of contractions with their apostrophe."""
+        """Return words as they are looked up: in their case, and endings of contractions with the apostrophe."""
         if self.case == "lower":
             words = [word.lower() for word in words]
         if self.contractions == "apostrophe":

@@ -1,4 +1,4 @@
-"""From a specification of word vectors to a source: the known names, and the source of each."""
+"""Open the source of a specification of word vectors: the known names, and the source of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of runs of signs, in scripts that put no blanks between words, from the known words inside them."""
+"""Vectors of unknown runs of characters, in scripts without blanks between words: the mean of the known words in a run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gem_index.vectors.base import FloatArray
 __all__ = ["RUNS", "known_words", "mostly_runs", "vectors_of_runs"]
 
 RUNS = ("word", "split")
-"""How an unknown run of signs is looked up: like any word, or by the known words in it."""
+"""How to look up an unknown run of characters: like any word, or by the known words in it."""
 
-_LONGEST = 8  # signs of a word inside a run
-_SHARE = 0.2  # of words in such scripts, from which on a table is one of them
+_LONGEST = 8  # characters of a word inside a run
+_SHARE = 0.2  # a table is in such scripts if at least this share of its words is
 _SIGNS_AT_ONCE = 1 << 16
 
 Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]
@@ -29,12 +29,12 @@ def mostly_runs(words: Sequence[str]) -> bool:
 
 
 def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the known words in runs of signs: from left to right, each the longest; unknown signs are left out.
+    """Return the known words in runs of characters: from left to right, each time the longest; others are left out.
 
     Parameters
     ----------
     text : str
-        Runs, with line breaks between them, which no word holds.
+        Runs, with line breaks between them; no word contains a line break.
     find : callable
 
     Returns
@@ -71,7 +71,7 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
 def vectors_of_runs(
     words: Sequence[str], find: Find, take: Callable[[npt.NDArray[np.int64]], FloatArray]
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the places of the runs among some words that hold known words, and the means of those words' vectors (n, d)."""
+    """Return the places of the runs that contain known words, and the means of the vectors of these words (n, d)."""
     from gem_index.kernels.rows import sum_rows
 
     runs = [place for place, word in enumerate(words) if is_unspaced(word)]

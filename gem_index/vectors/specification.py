@@ -1,4 +1,4 @@
-"""Which word vectors: names and paths joined by ``+``, each with an optional weight, parsed once."""
+"""Specifications of word vectors: names and paths joined by ``+``, each with an optional weight."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SpecPart:
 
 @dataclass(frozen=True)
 class VectorSpec:
-    """Which word vectors are concatenated, and how heavily; ``str`` gives the text that parses to it."""
+    """The word vectors to concatenate, with their weights; ``str`` gives the text that parses to it."""
 
     parts: tuple[SpecPart, ...]
 

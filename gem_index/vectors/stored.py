@@ -47,7 +47,7 @@ _READABLE = (1, 2)  # version 1 holds only words, without options
 _META = "vectors.json"
 _TOKENIZER = "tokenizer.json"
 _ROW_OF_WORD = "row_of_word.npy"
-_FREQUENT = 2000  # words, from which the script of a table is known
+_FREQUENT = 2000  # number of words that show the script of a table
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class SubwordVectors:
             try:
                 known = self._tokenizer.encode(word, add_special_tokens=False).ids
             except BaseException:
-                # the message is made here, because to quote a word takes as long as to split it
+                # the message is made only here, because quoting a word takes as long as splitting it
                 with foreign_reader(
                     f"the tokenizer of these vectors cannot split the word {quoted(word)}",
                     "one that splits any word",
@@ -186,7 +186,7 @@ class SubwordVectors:
 
 @lru_cache(maxsize=4)
 def _open_tokenizer(path: Path, *_state: int) -> Any:
-    """Open a tokenizer once in a process as long as its file stays as it is: to parse the bundled one takes 40 ms."""
+    """Open a tokenizer; a process parses it again only if its file changes, because parsing takes 40 ms."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(path))
@@ -223,7 +223,7 @@ def _open_bundled(options: SourceOptions) -> SubwordVectors:
 def _open_once(
     options: SourceOptions, weights: Path, tokenizer: Path, *_state: object
 ) -> SubwordVectors:
-    """Open the bundled vectors once in a process: to read the table and to compute its fingerprint takes 30 ms."""
+    """Open the bundled vectors once per process, because reading the table and its fingerprint takes 30 ms."""
     return SubwordVectors(Rows(_read_table(weights)), Pieces(tokenizer, "sum"), options)
 
 

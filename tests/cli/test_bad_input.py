@@ -209,7 +209,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
         ),
         (("build", "new", "FILE", "--query", "select 1"), "found --query and no input that takes"),
         (("add", "faq", "FILE", "--prune"), "found prune with an input that is neither"),
-        (("watch", "faq"), "found no folder, and faq was built of none; expected one"),
+        (("watch", "faq"), "found no folder, and faq has no folder; expected one"),
         (("duplicates", "faq", "--threshold", "nan"), "the threshold is nan; expected a cosine"),
         (("topics", "faq", "-n", "0"), "the number of topics is 0; expected a whole number"),
         (("search", "faq", "x", "--threshold", "1"), "found --threshold without --collapse"),

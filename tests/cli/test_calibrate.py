@@ -47,7 +47,7 @@ def expected(built):
 
 def test_from_the_collection_alone(gem, built):
     told = gem("calibrate", "faq").out
-    assert "Searched for parts of 12 documents without these documents themselves" in told
+    assert "Searched for parts of 12 documents in the other documents" in told
     assert [
         line.split()[0] for line in told.splitlines() if line[2:8].strip() and "0." in line
     ] == [

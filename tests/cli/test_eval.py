@@ -225,7 +225,7 @@ def test_own_pairs(gem, tmp_path):
     shown = gem("eval", "pairs", path, *options).out
     assert "4 pairs" in shown
     assert re.search(r"AUC +100\.00", shown)
-    assert re.search(r"best F1, from the cosine \d\.\d{3} on +100\.00 +-", shown)
+    assert re.search(r"best F1, threshold \d\.\d{3} +100\.00 +-", shown)
     found = gem("eval", "pairs", path, *options, "--json").json
     assert (found["task"], found["pairs"], found["f1"], found["auc"]["value"]) == (
         "pairs",

@@ -92,9 +92,12 @@ def test_embed_cuts_as_build_does(gem, records, tmp_path):
         (("--overlap", "5"), "found --overlap or --headings without --chunk; expected all of them"),
         (
             ("--chunk", "20", "--overlap", "15"),
-            "the overlap is 15 words of pieces of 20; expected half",
+            "the overlap is 15 words, and pieces have 20; expected at most half",
         ),
-        (("--chunk", "none", "--headings"), "found an overlap or headings, and texts are not cut"),
+        (
+            ("--chunk", "none", "--headings"),
+            "found an overlap or headings, but texts are not divided",
+        ),
     ],
 )
 def test_bad_options(gem, records, options, message):

@@ -33,8 +33,8 @@ def test_a_new_collection_has_types_and_add_uses_them(gem, table, tmp_path):
     answer = gem("build", "c", table, "--duplicates", "first")
     assert answer.err.splitlines() == [
         "Note: types of columns: 'year' number, 'open' boolean; the others are text.",
-        "Note: 1 of 3 texts look like HTML and are taken as they are: strip them to their text with --clean auto",
-        "Note: 1 records share their id with another; the first of each id counts.",
+        "Note: 1 of 3 texts look like HTML and are used as they are: strip them to their text with --clean auto",
+        "Note: 1 records have the same id as another record; the first record of each id is used.",
     ]
     assert metadata(gem, "c")["1"] == {
         "year": 2020,
@@ -282,7 +282,7 @@ def test_texts_are_cleaned_and_detected_for_encode_and_fit(gem, tmp_path):
         answer = gem(*command, "--encoding", "auto", "--clean", "html")
         assert answer.status == 0, answer.err
         assert answer.err.splitlines() == [
-            f"Note: {path} is read as utf-16, as which it was detected.",
+            f"Note: {path} is read as utf-16; this encoding was detected.",
             "Note: cleaning (html) changed 1 of 1 texts.",
         ]
 

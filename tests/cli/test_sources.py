@@ -295,5 +295,5 @@ class TestWatch:
     def test_nothing_to_watch(self, gem, tmp_path):
         (tmp_path / "r.txt").write_text("a\n")
         gem("build", "faq", tmp_path / "r.txt")
-        assert "found no folder, and faq was built of none; expected one" in gem("watch", "faq").err
+        assert "found no folder, and faq has no folder; expected one" in gem("watch", "faq").err
         assert "there is no folder" in gem("watch", "faq", tmp_path / "none").err

@@ -168,7 +168,9 @@ class TestOutput:
                 assert name in shown
         for heading in ("documents", "vectors", "language", "fitted", "tail", "size"):
             assert heading in gem("status").out
-        shown = [line for line in gem("demo").out.splitlines() if "Everything lies in" not in line]
+        shown = [
+            line for line in gem("demo").out.splitlines() if "Everything is stored in" not in line
+        ]
         assert all(len(line) <= 80 for line in shown)
 
     def test_names_that_leave_no_room_make_lists(self, gem, faq, monkeypatch):

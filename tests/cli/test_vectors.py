@@ -28,7 +28,7 @@ def test_add_reports_tolerated_problems_and_loss(gem, glove):
     answer = gem("vectors", "add", "v", glove, "--dtype", "int8", "--case", "fallback")
     assert answer.status == 0
     assert "v: 7 words, 3 dimensions (glove)." in answer.out
-    assert "1 words came again; the first of each counts." in answer.out
+    assert "1 words are repeated; the first of each is used." in answer.out
     assert "Storing in fewer bits moved a row by" in answer.out
     shown = gem("vectors", "show", "v", "--json").json
     assert shown["options"] == {"dtype": "int8", "case": "fallback"}

@@ -341,7 +341,7 @@ def test_a_scheduler_lost_while_shards_are_made(home, inputs, tmp_path, monkeypa
 def test_what_is_wrong_with_documents(client, inputs, home, tmp_path):
     lines = Path(inputs[1]).read_text().splitlines()
     Path(inputs[1]).write_text("\n".join([*lines, '{"id": "b1", "text": "again"}']))
-    with pytest.raises(DuplicateIdError, match="the id 'b1' came twice"):
+    with pytest.raises(DuplicateIdError, match="the id 'b1' occurs twice"):
         build_shards(client, home, "faq", inputs, options=SMALL)
     assert "faq" not in home
     Path(inputs[1]).write_text("\n".join([*lines, '{"text": 5}']))

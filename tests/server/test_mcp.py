@@ -354,7 +354,7 @@ class TestAdd:
 
     def test_the_same_id_twice(self, local):
         twice = [{"id": "a", "text": "one"}, {"id": "a", "text": "two"}]
-        assert "came twice" in local.problem("add", collection="notes", documents=twice)
+        assert "occurs twice" in local.problem("add", collection="notes", documents=twice)
 
 
 class TestBadArguments:
@@ -518,7 +518,7 @@ class TestHttp:
 
     def test_another_address_needs_a_key(self, stored, capfd):
         assert run(["--home", str(stored.root), "mcp", "--http", "--host", "0.0.0.0"]) == 2
-        assert "there is no key; expected one" in capfd.readouterr().err
+        assert "there is no key; expected a key" in capfd.readouterr().err
 
     def test_options_of_http_without_it(self, stored, capfd):
         assert run(["--home", str(stored.root), "mcp", "--port", "1"]) == 2

@@ -268,7 +268,7 @@ class TestRefusals:
     def test_a_name_for_others_needs_a_key(self, home):
         """A proxy passes their requests on, so that the address alone protects nothing."""
         options = ServeOptions(home=str(home.root), port=0, names=("search.example.org",))
-        with pytest.raises(ConfigError, match="'search.example.org' is .* there is no key"):
+        with pytest.raises(ConfigError, match="'search.example.org' can be .* there is no key"):
             serve(options, print)
         with TestClient(application_of(options, home)) as client:
             head = {"Host": "search.example.org"}

@@ -140,7 +140,7 @@ class TestStored:
         assert Analyzer.of("{}") == FIRST
 
     def test_a_later_version_is_refused(self):
-        with pytest.raises(ConfigError, match="analysed as of version 3; expected at most 2"):
+        with pytest.raises(ConfigError, match="the analyzer has version 3; expected at most 2"):
             Analyzer.of('{"language": "en", "version": 3}')
 
     @pytest.mark.parametrize("language", ["german", "EN", "", "dee", "xx", 5])

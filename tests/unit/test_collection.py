@@ -185,7 +185,7 @@ class TestAllOrNothing:
     def test_a_duplicate_id_anywhere_stores_nothing(self, faq, place):
         faq.upsert(documents(10))
         batch = [*documents(3000, begin=10)]
-        with pytest.raises(DuplicateIdError, match="'d10' came twice"):
+        with pytest.raises(DuplicateIdError, match="'d10' occurs twice"):
             faq.upsert([*batch[:place], batch[0], *batch[place:]])
         assert faq.status().documents == 10
         assert len(faq.search("bank", k=100)) == 10

@@ -179,7 +179,7 @@ def test_a_duplicate_id_from_a_pipe_is_told_without_reading_again(tmp_path):
         file.write(lines)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert "the id 'a' came twice" in error
+    assert "the id 'a' occurs twice" in error
 
 
 def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):

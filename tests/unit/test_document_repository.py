@@ -126,14 +126,14 @@ class TestUpsert:
     def test_an_unchanged_document_that_comes_again_in_a_later_batch_is_told(self, rows, place):
         rows.upsert(numbered(2100))
         again = numbered(2100)
-        with pytest.raises(DuplicateIdError, match=f"'{place}' came twice"):
+        with pytest.raises(DuplicateIdError, match=f"'{place}' occurs twice"):
             rows.upsert([*again, *(document(f"n{i}") for i in range(2500)), again[place]])
 
     @pytest.mark.parametrize("place", [0, 1, 7, 8, 1999, 2000])
     def test_a_changed_document_that_comes_again_in_a_later_batch_is_told(self, rows, place):
         rows.upsert(numbered(2100))
         again = [document(str(i), "a river") for i in range(2100)]
-        with pytest.raises(DuplicateIdError, match=f"'{place}' came twice"):
+        with pytest.raises(DuplicateIdError, match=f"'{place}' occurs twice"):
             rows.upsert([*again, *(document(f"n{i}") for i in range(2500)), again[place]])
 
     def test_neighbours_of_an_unchanged_document_are_not_confused_with_it(self, rows):

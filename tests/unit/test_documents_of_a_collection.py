@@ -32,9 +32,11 @@ def test_neighbours(faq):
 
 
 def test_neighbours_of_nothing(faq):
-    with pytest.raises(InputError, match="has no document 'zz'; expected an id that it holds"):
+    with pytest.raises(
+        InputError, match="has no document 'zz'; expected the id of one of its documents"
+    ):
         faq.similar("zz")
-    with pytest.raises(InputError, match="the document 'empty' holds no word"):
+    with pytest.raises(InputError, match="the document 'empty' has no words"):
         faq.similar("empty")
     with pytest.raises(InputError, match="k is 0"):
         faq.similar("a", 0)

@@ -45,7 +45,7 @@ def test_auto(tmp_path, encoding, packed):
         assert notes == []
     else:
         assert [str(each) for each in notes] == [
-            f"{path} is read as {told}, as which it was detected."
+            f"{path} is read as {told}; this encoding was detected."
         ]
 
 
@@ -76,7 +76,7 @@ def test_short_texts_of_european_languages(tmp_path, encoding, text):
     notes = []
     found = list(DocumentReader([path], encoding="auto", on_end=notes.extend).texts())
     assert found == text.splitlines()
-    assert str(notes[0]) == f"{path} is read as {encoding}, as which it was detected."
+    assert str(notes[0]) == f"{path} is read as {encoding}; this encoding was detected."
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_the_most_likely_ones_are_named(tmp_path):
 def test_low_confidence_is_an_error(tmp_path, content):
     path = write(tmp_path / "x.txt", content)
     with pytest.raises(
-        InputError, match=r"cannot be told with confidence.*; expected .*: name the file's enc"
+        InputError, match=r"cannot be detected with confidence.*; expected .*: name the file's enc"
     ):
         list(DocumentReader([path], encoding="auto"))
 
 
 def test_noise_is_not_taken_for_text(tmp_path):
     path = write(tmp_path / "x.txt", random.Random(0).randbytes(20_000))
-    with pytest.raises(InputError, match="cannot be told with confidence"):
+    with pytest.raises(InputError, match="cannot be detected with confidence"):
         list(DocumentReader([path], encoding="auto"))
 
 

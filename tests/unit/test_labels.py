@@ -152,7 +152,7 @@ def test_an_existing_field_is_replaced_only_if_asked_for(faq):
     [
         ([], "examples has no labels; expected an id or a text with its label"),
         ([{"id": "bank0"}], "examples has no labels"),
-        ([{"id": "bank0", "label": "a"}], "found examples with the label 'a' alone"),
+        ([{"id": "bank0", "label": "a"}], "found only examples with the label 'a'"),
         (
             [{"id": "bank0", "label": "a"}, {"id": "visa0", "label": "b"}],
             "found one text with the label '[ab]'; expected at least two of each label",

@@ -176,7 +176,7 @@ class TestChunking:
         home.build("old", [Document(id="b", text=text)], chunking=Chunking("auto"))
         assert old.chunking == Chunking("auto")
         assert not old.verify()
-        with pytest.raises(ConfigError, match="as of version 4; expected at most 3"):
+        with pytest.raises(ConfigError, match="the chunking has version 4; expected at most 3"):
             Chunking.of({"chunk": 20, "version": 4})
 
     @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ class TestChunking:
             ({"chunk": 50, "overlap": -1}, "the overlap is -1; expected a number of words"),
             (
                 {"chunk": 50, "overlap": 26},
-                "the overlap is 26 words of pieces of 50; expected half",
+                "the overlap is 26 words, and pieces have 50; expected at most half",
             ),
-            ({"overlap": 5}, "found an overlap or headings, and texts are not cut"),
-            ({"headings": True}, "found an overlap or headings, and texts are not cut"),
+            ({"overlap": 5}, "found an overlap or headings, but texts are not divided"),
+            ({"headings": True}, "found an overlap or headings, but texts are not divided"),
         ],
     )
     def test_refused(self, fields, message):

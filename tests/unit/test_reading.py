@@ -354,7 +354,7 @@ class TestBadRecords:
         ):
             raise DuplicateIdError("1")
         with (
-            pytest.raises(DuplicateIdError, match="'1' came twice"),
+            pytest.raises(DuplicateIdError, match="'1' occurs twice"),
             DocumentReader(["-"]).naming_duplicates(),
         ):
             raise DuplicateIdError("1")
@@ -408,7 +408,7 @@ class TestDuplicates:
         )
         for _ in range(2):
             assert [d.text for d in reader] == expected
-        told = f"3 records share their id with another; the {duplicates} of each id counts."
+        told = f"3 records have the same id as another record; the {duplicates} record of each id is used."
         assert [str(each) for each in notes] == ([] if duplicates == "stop" else [told, told])
 
     @pytest.mark.parametrize("duplicates", ["first", "last"])
@@ -488,7 +488,7 @@ class TestCleaning:
         found = DocumentReader([name], on_end=notes.extend)
         assert [d.text for d in found] == ["<b>a</b>", "a < b", "I&#39;m"]
         assert len(notes) == 1
-        assert str(notes[0]).startswith("2 of 3 texts look like HTML and are taken as they are")
+        assert str(notes[0]).startswith("2 of 3 texts look like HTML and are used as they are")
 
 
 class TestHostileFiles:

@@ -22,10 +22,10 @@ from gem_index.text.units import unit_spans
 __all__ = ["calibrate", "check_expected", "lowest_score", "part_of", "score_reached_by"]
 
 _WRONG = 0.1
-"""The share of wrong first results at or above the score, from queries with known answers."""
+"""The largest share of wrong first results at or above the score, from queries with known answers."""
 
 _LEFT_OUT = 0.7
-"""The quantile of the scores of parts whose own document is left out (docs/evaluation.md)."""
+"""The threshold is this quantile of the best scores of queries whose own document is left out (docs/evaluation.md)."""
 
 _SAMPLED = 1000  # documents
 _UNITS = 12  # words of a part
@@ -115,7 +115,7 @@ def _first_two(
 def _without_own(
     found: Sequence[SearchResults], own: Mapping[str, Sequence[str]]
 ) -> ModeCalibration:
-    """Return the calibration by the best scores of other documents than the query's own."""
+    """Return the calibration from the best scores of documents other than the query's own."""
     scores = np.array(
         [
             next((hit.score for hit in hits if hit.id not in ids), 0.0)
@@ -127,12 +127,12 @@ def _without_own(
 
 
 def score_reached_by(scores: F64, quantile: float = _LEFT_OUT) -> float:
-    """Return the quantile of the best scores (n,) that queries reach without their own document."""
+    """Return the threshold: a quantile of the best scores (n,), where each query's own document is left out."""
     return float(np.quantile(scores, quantile))
 
 
 def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -> ModeCalibration:
-    """Return the calibration by first results that are right or wrong."""
+    """Return the calibration from first results that are known to be right or wrong."""
     pairs = [
         (hits[0].score, hits[0].id in ids)
         for hits, ids in zip(found, right.values(), strict=True)

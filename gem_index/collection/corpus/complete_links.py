@@ -42,7 +42,7 @@ def complete_parts(
     sets : tuple
         The trigrams of all texts: see :meth:`~gem_index.collection.corpus.wordings.Wordings.sets`.
     labels : int32 array (t,), optional
-        Texts of different labels are not near.
+        Texts with different labels are never near.
     request : DuplicatesRequest
     """
     parts = np.empty(len(texts), np.int32)

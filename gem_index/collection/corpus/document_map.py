@@ -42,7 +42,7 @@ _LARGEST = 1e300  # the largest number for ranges; larger integers are treated a
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
-    """Return the map of the present fit, without deleted documents; None if there is none."""
+    """Return the stored map of the present fit, without deleted documents; None if there is no map."""
     with access.reading() as rows:
         try:
             arrays = read_arrays(access.map_folder(rows.record) / "map.npz")
@@ -116,7 +116,7 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
 def _check_unchanged(
     before: CollectionRecord, now: CollectionRecord, *, some_deleted: bool
 ) -> None:
-    """Check that the map is of the present model, and has no words of documents that were erased meanwhile.
+    """Check that the model is the same as before, and that no document whose words are on the map was erased.
 
     Raises
     ------

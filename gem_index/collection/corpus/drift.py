@@ -37,17 +37,17 @@ class Drift(Tabular):
     documents, since_fit : int
         Number of all documents, and of those added after the fit.
     angles : tuple of float
-        Principal angles between the components of the model and those of the present texts, for all its encoders, in
-        degrees, ascending.
+        Principal angles between the components of the model and the components of the present texts, for all its encoders,
+        in degrees, ascending.
     score_change : float
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
     refit_recommended : bool
         Whether a refit is recommended.
     novelty : Novelty or None
-        Whether the documents after the fit are about new subjects; None if fewer than 20 different texts came after the fit,
-        or are left of it.
+        Whether the documents after the fit are about new subjects; None if there are fewer than 20 different new texts, or
+        fewer than 20 texts of the fit.
     advice : str
-        ``refit``; or ``look`` if the documents are about new subjects, although a refit would change little: read them, and
+        ``refit``; ``look`` if documents are about new subjects, although a refit would change little (read them, and
         refit if they belong to the collection; or ``none``.
     """
 

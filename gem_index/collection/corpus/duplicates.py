@@ -91,7 +91,7 @@ def _forests(
     request: DuplicatesRequest,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, I32]:
-    """Return for each view the first text of each text's component."""
+    """Return, for each view and each text, the first text of the component that contains the text."""
     threads = load_settings().threads
     found = {}
     if WORDING in request.views:
@@ -111,19 +111,19 @@ def _complete(
     request: DuplicatesRequest,
     group: I64,
 ) -> I32:
-    """Return for each document of a group the number of its part, in which all texts are near."""
+    """Divide a group into parts in which every two texts are near; return the number of each document's part."""
     # in the order of their first documents, as texts are numbered
     texts, inverse = np.unique(corpus.texts[group], return_inverse=True)
     return complete_parts(texts, corpus.vectors, sets, labels, request)[inverse]
 
 
 def _joins(firsts: I32) -> bool:
-    """Tell whether two of some documents are in one component."""
+    """Tell whether any two of these documents are in the same component."""
     return len(np.unique(firsts)) < len(firsts)
 
 
 def _divided(groups: list[I64], divide: Callable[[I64], I32]) -> list[I64]:
-    """Divide groups by the number that a function gives each of their documents."""
+    """Divide each group: documents to which the function gives the same number stay together."""
     divided = [group[part] for group in groups for part in _grouped(divide(group))]
     return sorted(divided, key=_largest_first)
 
@@ -153,7 +153,7 @@ def _cosines(vectors: F32, texts: I32) -> tuple[float, ...]:
 
 
 def _overlaps(sets: tuple[I32, I64], texts: I32) -> tuple[float, ...]:
-    """Return the Jaccard similarity of each text's trigrams with those of the first, exactly 1 for the same text."""
+    """Return the Jaccard similarity of the trigrams of each text and of the first text; exactly 1 for the same text."""
     members, begins = sets
 
     def trigrams_of(text: int) -> I32:

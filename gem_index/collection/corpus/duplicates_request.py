@@ -42,7 +42,7 @@ LINKS = (SINGLE, COMPLETE)
 """How near the documents of a group are to each other."""
 
 OVERLAP = 0.7
-"""Least overlap of two wordings, the default; ``python -m benchmarks.planted_duplicates`` measures it."""
+"""Default threshold of the overlap of two wordings; ``python -m benchmarks.planted_duplicates`` measures it."""
 
 LEAST_OVERLAP = 0.25
 """Least overlap of the wordings of two texts with the same meaning.

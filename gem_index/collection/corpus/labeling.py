@@ -112,7 +112,7 @@ def _training_set(
     sizes = Counter(label for _, label in pairs)
     if len(sizes) < 2:
         raise InputError(
-            f"found examples with the label {quoted(next(iter(sizes)))} alone; expected at least two labels"
+            f"found only examples with the label {quoted(next(iter(sizes)))}; expected at least two labels"
         )
     rare, count = sizes.most_common()[-1]
     if count < 2:
@@ -171,7 +171,7 @@ def _labels(
     classifier: _Classifier,
     show: Progress | None,
 ) -> Iterator[DocumentLabel]:
-    """Iterate over the labels of documents: the given one for an example, else that of the classifier."""
+    """Iterate over the labels of documents: the given label for an example, else the label that the classifier chooses."""
     encoder = access.encoder(rows)
     for begin in range(0, len(seqs), _BLOCK):
         block = seqs[begin : begin + _BLOCK]

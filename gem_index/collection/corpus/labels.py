@@ -21,7 +21,7 @@ class DocumentLabel:
     id : str
     label : str
     probability : float
-        That of the label, by the classifier; 1 for an example.
+        The classifier's probability of the label; 1 for an example.
     example : bool
         Whether a person gave the label.
     """
@@ -41,9 +41,9 @@ class LabelQuality:
     label : str
     examples : int
     precision : float
-        The share of right ones among the examples that got the label; 0 if none got it.
+        Of the examples that the classifier gave this label, the share that really have it; 0 if no example got it.
     recall : float
-        The share of the label's examples that got it.
+        Of the examples that have this label, the share that the classifier gave it.
     """
 
     label: str
@@ -63,7 +63,7 @@ class Labels(list[DocumentLabel], Tabular):
     accuracy : float
         The share of the examples that get their label from a classifier that learned from other examples.
     interval : tuple of float
-        Of the accuracy, 95 % (Wilson, 1927).
+        The 95 % interval of the accuracy (Wilson, 1927).
     parts : int
         Into how many parts the examples were divided for this.
     unlabeled : int

@@ -72,7 +72,7 @@ def map_path(path: str | Path, *more: str) -> Path:
     Raises
     ------
     InputError
-        If the name has neither the ending of a page, nor of a picture, nor one of some more endings.
+        If the name has another ending than a page, a picture, or one of the further endings.
     """
     found = user_path(path)
     endings = (".html", *_PICTURES, *more)
@@ -119,7 +119,7 @@ def _labels(drawing: MapDrawing) -> list[tuple[str, float, float]]:
 
 
 def _spaced(labels: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
-    """Move labels apart that would cover each other."""
+    """Move labels that would cover each other apart."""
     placed: list[tuple[str, float, float]] = []
     for text, x, y in sorted(labels, key=lambda label: label[2]):
         for other, left, above in placed:

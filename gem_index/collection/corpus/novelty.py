@@ -34,7 +34,9 @@ FEWEST = 20
 BOUND = 2.5
 """Standard errors of the interval, chosen by ``python -m benchmarks.novelty``."""
 
-_FAR = 0.9  # quantile of the distances of the fitted texts, from which on a text is far
+_FAR = (
+    0.9  # a text is far if its distance is above this quantile of the distances of the fitted texts
+)
 _NEIGHBORS = 3
 _PERMUTATIONS = 200
 _EXAMPLES = 3
@@ -149,7 +151,7 @@ def _share(share: float, expected: float, error: float) -> Share:
 def novelty_of(
     documents: DocumentRepository, encoder: Encoder, analyzer: Analyzer, fitted: Ids, new: Ids
 ) -> Novelty | None:
-    """Compare the documents after a fit with those of the fit; None if there are fewer than 20 texts on either side."""
+    """Compare the new documents with the documents of the fit; None if there are fewer than 20 texts on either side."""
     _, old_texts, old_vectors = _distinct(documents, encoder, _spread(fitted, FITTED))
     seqs, texts, vectors = _distinct(documents, encoder, _spread(new, NEW))
     if min(len(old_texts), len(texts)) < FEWEST:

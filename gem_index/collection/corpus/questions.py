@@ -35,10 +35,10 @@ class CorpusQuestions:
     access: CollectionAccess
 
     def sparse_encoder(self, progress: ProgressOption = None) -> SparseEncoder:
-        """Return what makes sparse vectors of words with this collection's statistics, for a vector database.
+        """Return an encoder of sparse word vectors with this collection's statistics, for a vector database.
 
-        The statistics are those of the present texts, piece by piece; all texts are read. Documents of several pieces have
-        a sparse vector for each, as they have a dense one: see :mod:`gem_index.sparse`.
+        The statistics are computed from the present texts, piece by piece; all texts are read. Documents of several pieces
+        have a sparse vector for each, as they have a dense one: see :mod:`gem_index.sparse`.
         """
         from gem_index.collection.state.word_statistics import fit_sparse_encoder
 
@@ -168,8 +168,8 @@ class CorpusQuestions:
         """Learn labels from some labeled documents or texts, give them to all documents, and write them as a field.
 
         The classifier is logistic regression on the vectors and the words of the texts. How often it is right is measured by
-        cross-validation: the examples are divided into at most five parts, and each part is labeled by what the others
-        teach.
+        cross-validation: the examples are divided into at most five parts, and each part is labeled by a classifier that
+        learned from the others.
 
         Parameters
         ----------
@@ -345,9 +345,9 @@ class CorpusQuestions:
         The model is compared with one that is fitted on all present texts, as by a refit (a fit on a sample would differ
         because of its size). This takes as long as a fit; a refit also encodes and indexes.
 
-        For new subjects, the texts that came after the fit are compared with those of the fit, by their nearest neighbors:
-        see :class:`gem_index.results.Novelty`. This part needs at least 20 texts on either side, and compares at most 5,000
-        new and 10,000 fitted ones.
+        For new subjects, the texts that came after the fit are compared with the texts of the fit, by their nearest
+        neighbors: see :class:`gem_index.results.Novelty`. This part needs at least 20 texts on either side, and compares at
+        most 5,000 new and 10,000 fitted ones.
 
         Parameters
         ----------

@@ -37,8 +37,8 @@ class DuplicateGroup:
     views : tuple of str
         The views that join at least two of the documents: ``wording``, ``meaning`` or both.
     overlaps : tuple of float
-        The overlap of each document's wording with the first: the number of trigrams of both, divided by that of either
-        (the Jaccard similarity).
+        The overlap of each document's wording with the first: the number of trigrams that both have, divided by the number
+        that at least one of them has (the Jaccard similarity).
     contrasts : tuple of str or None
         How each document differs from the first: by a ``number``, by a ``negation``, by an ``opposite``, by the ``order`` of
         the same words, or None.

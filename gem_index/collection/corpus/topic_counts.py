@@ -1,4 +1,4 @@
-"""How many documents of each topic there are, by the values of a field or by time."""
+"""The number of documents of each topic, by the values of a field or by time."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class TopicWords:
 
         @lru_cache(_REMEMBERED)
         def stems(word: str) -> tuple[tuple[str, str], ...]:
-            """Return the stems of a word, and the form of each: pairs of signs where there are no blanks between words."""
+            """Return the stems of a word, and the written form of each. Scripts without blanks give pairs of characters."""
             found = analyzer.words(word)
             if is_unspaced(word):
                 return tuple((stem, stem) for stem in found if stem not in self._stop)
@@ -57,7 +57,7 @@ class TopicWords:
         self._stems = stems
 
     def add(self, group: int, text: str) -> None:
-        """Count each stem of a text once, and the words that it comes from. URLs and entities of HTML are no words."""
+        """Count each stem of a text once, and the words from which it comes. URLs and entities of HTML are not counted."""
         found = {
             pair for word in set(tokenize(_NO_WORDS.sub(" ", text))) for pair in self._stems(word)
         }
@@ -79,8 +79,9 @@ class TopicWords:
 
         A stem counts p log(p / q) · (1 - e). p is its share of the group's stems and q its share of all stems: this is its
         part of the divergence of the group's words from all words. e from 0 to 1 tells how evenly the groups use it (the
-        entropy of its shares), so a word that most groups have, such as the name of a company, counts little. One group
-        has nothing to be distinguished from: there a stem counts p log(1 + t / n), with n of t texts that have it.
+        entropy of its shares), so a word that most groups have, such as the name of a company, counts little. If there is
+        only one group, it cannot be compared with others: then a stem counts p log(1 + t / n), with n of t texts that have
+        it.
 
         Stop words of the language, numbers and hexadecimal ids are left out, because they describe no topic.
         """

@@ -1,4 +1,4 @@
-"""The wordings of the distinct texts of a corpus: their trigrams, and the facts that put two texts in contrast."""
+"""The wordings of the distinct texts of a corpus: their trigrams, and their contrasts (numbers, negations, order)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Wordings:
 
     @property
     def labels(self) -> I32:
-        """Of each text (n,): two texts differ by a number or a negation if their labels differ."""
+        """The label of each text (n,). Two texts with different labels differ by a number or a negation."""
         return np.array(self._label_of, np.int32)
 
     def sets(self) -> tuple[I32, I64]:
@@ -92,7 +92,7 @@ class Wordings:
         return members, begins
 
     def divide(self, texts: Sequence[int]) -> I32:
-        """Return for each of some texts a number: those in contrast by their order or by opposites have different ones."""
+        """Return a number for each text: texts in contrast by the order of words or by opposites have different numbers."""
         orders: dict[int, dict[int, int]] = {}  # for each set of words, the number of each order
         known: list[dict[str, int]] = []  # for each number, the signs of its texts
         numbers: dict[tuple[int, int], int] = {}

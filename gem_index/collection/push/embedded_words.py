@@ -36,7 +36,7 @@ class CountedInputs:
     Attributes
     ----------
     documents : iterable of Document
-        Those that are embedded; they are read here from the beginning, and must not be an iterator.
+        The documents that are embedded. They are read here from the beginning, so they must not be an iterator.
     language : str
         A code, or ``auto`` to detect it.
     progress : callable, optional

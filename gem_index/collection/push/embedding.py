@@ -60,12 +60,12 @@ def embed_into(
 ) -> PushReport:
     """Encode documents and upsert them by id; only pieces of earlier contents are deleted.
 
-    With words, a new table is searched as that of a push (:meth:`gem_index.Home.target`). Its word statistics stay as they
-    are.
+    With words, a new table can be searched like the table of a push (:meth:`gem_index.Home.target`). Its word statistics
+    stay as they are.
 
     A second run with the same documents changes nothing, so run it again after an interruption. Long texts become rows
-    ``id#1``, ``id#2``, ..., as in a push. For each batch, a table of pieces is asked for the rows of the batch's documents,
-    and nothing else of it is read. So the report does not count the documents of a table with more than 10,000 rows.
+    ``id#1``, ``id#2``, ..., as in a push. If the table has pieces, only the rows of the documents of each batch are read
+    from it. So the report does not count the documents of a table with more than 10,000 rows.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def embed_into(
     FingerprintMismatchError
         If the table has vectors of another encoder.
     ConfigError
-        If the table is that of a collection, if it has another chunking, if a document has the id of another's piece, or if
-        metadata cannot be stored.
+        If a collection was pushed into the table, if it has another chunking, if a document has the id of another's piece,
+        or if metadata cannot be stored.
     """
     check_texts(documents, "documents")
     started = time.monotonic()
@@ -109,7 +109,7 @@ def embed_into(
 
 @dataclass(frozen=True)
 class TableWords:
-    """What a new table gets so that it can be searched.
+    """The data that a new table needs so that it can be searched.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class TableWords:
     counting: WordCounting
 
     def count(self, chunking: Chunking, rule: str) -> SparseEncoder:
-        """Count the words; the vectors of documents stay those of the rule of an empty table."""
+        """Count the words. The sparse vectors of documents do not depend on the counts."""
         if not rule:
             return self.counting(chunking, None)
         known = SparseEncoder.of_rule(rule)
@@ -146,7 +146,7 @@ class OpenTable:
     filled : bool
         Whether it existed before.
     words : SparseEncoder, optional
-        What makes the sparse vectors of its rows, if it has them.
+        The rule of the sparse vectors of its rows, if it has them.
     texts : int
         Number of texts in its word statistics; 0 if they are not known.
     """
@@ -167,7 +167,7 @@ def open_table(
     chunking: Chunking | None,
     words: TableWords | None = None,
 ) -> OpenTable:
-    """Open the table of a target, or create it; arguments and errors are those of :func:`embed_into`.
+    """Open the table of a target, or create it; with the arguments and errors of :func:`embed_into`.
 
     An empty table gets its query record, so that no row is ever in a table whose record is missing.
     """
@@ -233,7 +233,7 @@ def fill_table(
 def finish_table(
     opened: OpenTable, encoder: Encoder, total: int, added: int, started: float
 ) -> PushReport:
-    """Finish a table after all documents were sent; the counts are those of :func:`fill_table`."""
+    """Finish a table after all documents were sent; :func:`fill_table` returned ``total`` and ``added``."""
     table = opened.table
     with_retries(table.finish)
     count = with_retries(table.count)
@@ -268,7 +268,7 @@ def _documents_in(table: TargetTable) -> int:
 
 
 def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[str, Any]]]:
-    """Return ids, texts and metadata; if documents have the same id, those of the last."""
+    """Return ids, texts and metadata; of documents with the same id, only the last one."""
     unique = {document.id: document for document in batch}
     texts = [document.text for document in unique.values()]
     return list(unique), texts, [document.metadata for document in unique.values()]

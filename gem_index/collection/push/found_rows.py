@@ -30,7 +30,7 @@ DEEPEST = 10_000
 """Rows that every engine returns for a query."""
 
 WIDER = 4
-"""How many times as many rows are asked for where too few were found."""
+"""If too few rows were found, this many times as many are requested."""
 
 _CANDIDATES = 300  # nearest rows of a table without sparse vectors, whose words are compared
 _FILTERED = 1000  # rows that are asked for at first if a filter is to be applied to them
@@ -42,7 +42,7 @@ Accept = Callable[[Sequence[str]], Sequence[bool]]
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """A live table with what a search of it needs."""
+    """A live table with the data that a search of it needs."""
 
     table: TargetTable
     record: QueryRecord
@@ -83,7 +83,7 @@ class FoundRows:
         """Whether the best 10,000 rows of the database held fewer than were asked for that the filter accepts."""
 
     def narrow(self, where: Mapping[str, Any]) -> None:
-        """Let the database search among the rows only that a filter may accept, if it can."""
+        """If the database can, let it search only among the rows that a filter may accept."""
         if isinstance(self._table, NarrowingTable):
             self._table = self._table.narrowed(conditions_of(where))
 
@@ -134,7 +134,7 @@ class FoundRows:
         }
 
     def _accepted_of(self, ask: Callable[[int], list[Neighbor]], depth: int) -> Hits:
-        """Return the first accepted rows of a query of the database, which is asked for more until there are enough."""
+        """Return the first accepted rows of a query of the database; request more rows until there are enough."""
         number = min(DEEPEST, depth if self._accept is None else max(depth, _FILTERED))
         while True:
             hits = with_retries(ask, number)
@@ -148,7 +148,7 @@ class FoundRows:
             number = min(DEEPEST, WIDER * number)
 
     def _that_pass(self, names: Sequence[str]) -> Mapping[str, bool]:
-        """Tell which rows the filter accepts."""
+        """Return the rows that the filter accepts."""
         if self._accept is None:
             return dict.fromkeys(names, True)
         unknown = [name for name in names if name not in self._accepted]
@@ -186,7 +186,7 @@ class FoundRows:
         return [replace(each, words=found) for each, found in zip(documents, words, strict=True)]
 
     def _match(self, document: TargetDocument) -> float:
-        """Return the match of a row; 0 of one that was deleted meanwhile."""
+        """Return the match of a row; 0 for a row that was deleted meanwhile."""
         if self._words is None or document.words is None:
             return 0.0
         return self._words.dot(document.words) / MATCH_WEIGHT
@@ -211,7 +211,7 @@ def parts_of(items: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 def folded(rows: Sequence[FoundRow], pieces: bool) -> list[SearchResult]:
-    """Return a result for each document, with its best piece; for each piece if they are asked for."""
+    """Return a result for each document, with its best piece, or for each piece if pieces are requested."""
     of_documents: dict[str, list[FoundRow]] = {}
     for row in rows:
         piece = piece_of(row.document.id, row.document.metadata)

@@ -1,4 +1,4 @@
-"""Find the rows of documents in a table of pieces, by asking for these rows only."""
+"""Find the rows of documents in a table of pieces, without reading the other rows."""
 
 from __future__ import annotations
 

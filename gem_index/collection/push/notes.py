@@ -41,7 +41,7 @@ class Difference:
     changed : int64 array (n,)
         The documents whose present content it does not have, by ascending ``seq``.
     held : int64 array (n,)
-        1 if it has an earlier content of the document, else 0.
+        1 if the target has an earlier content of the document, else 0.
     pieces : int64 array (n,)
         At most how many of its rows belong to the document.
     stale : sequence of (str, int)

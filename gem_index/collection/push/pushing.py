@@ -193,9 +193,9 @@ class _Push:
         return TableFilling(table, record, self._notes, rows, self._progress).run()
 
     def _write_query_record(self, table: TargetTable) -> None:
-        """Store what a search of a table needs, if it is missing, and delete what is of dropped tables.
+        """Store the query record of a table, if it is missing, and delete the query records of dropped tables.
 
-        A record that exists gets the collection's present synonyms.
+        An existing record gets the present synonyms of the collection.
         """
         token = table.schema.token
         with closing(QueryRecords(self._target)) as records:
@@ -235,12 +235,12 @@ class _Push:
         )
 
     def _connected(self, schema: TargetSchema) -> TargetSchema:
-        """Return the schema; a server may have closed the connection while it was made, and is connected again."""
+        """Return the schema. It takes time to make, so a server may have closed the connection: connect again."""
         with_retries(self._target.live)
         return schema
 
     def _words_due(self) -> bool:
-        """Tell whether the live table has outgrown its word statistics."""
+        """Tell whether the live table has too many rows for its word statistics."""
         record = self._notes.live
         if record is None:
             return False

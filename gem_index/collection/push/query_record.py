@@ -1,8 +1,8 @@
-"""What a search of a pushed table needs, stored in the database beside the table: a machine without the home can search.
+"""The query record: the data with which a machine without the home can search a pushed table.
 
-The record of a table holds the model without its word vectors, the chunking, and the sparse encoder of the words. It is
-compressed and divided into rows of a second table, whose name is that of the first and ``__query``. Each row names the token
-of the table that it belongs to, because a live and a staged table have a record each.
+The record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words. It is
+compressed and divided into rows of a second table in the same database, whose name ends in ``__query``. A live and a staged
+table have a record each, so each row has the token of the table to which it belongs.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from gem_index.text.chunking import Chunking
 __all__ = ["OUTGROWN", "QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
 
 OUTGROWN = 2
-"""Times as many rows as texts in the word statistics; docs/evaluation.md has what older statistics cost."""
+"""When a table has this many times as many rows as its statistics have texts, they are too old (docs/evaluation.md)."""
 
 _VERSION = 1
 _PART = 30_000  # characters of a row's text, which every engine holds
 QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
 """The schema of the second table."""
-_NAMING = ("table", "collection", "index")  # options of which a URL has at most one
+_NAMING = ("table", "collection", "index")  # a URL may have at most one of these options
 
 
 @dataclass(frozen=True)
 class QueryRecord:
-    """What a search of a table needs, besides word vectors.
+    """The data that a search of a table needs, except the word vectors.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class QueryRecords:
     def texts_of(self, token: str) -> int | None:
         """Return the number of texts in the word statistics of a table.
 
-        None if there is no complete record of it, or one of a version that did not note the number.
+        None if there is no complete record, or if an earlier version wrote the record without the number.
         """
         texts = self._noted(token).get("texts")
         return None if texts is None else int(texts)
@@ -119,7 +119,7 @@ class QueryRecords:
         return str(self._noted(token).get("synonyms", ""))
 
     def _noted(self, token: str) -> Mapping[str, Any]:
-        """Return what the first row of a record says of it; nothing without a record."""
+        """Return the metadata of the first row of a record; empty without a record."""
         table = self._table()
         first = _row(token, 0)
         found = {} if table is None else with_retries(table.metadata_of, [first])
@@ -150,7 +150,7 @@ class QueryRecords:
         return QueryRecord.of_bytes(content, self._name)
 
     def write(self, token: str, record: QueryRecord) -> None:
-        """Store the record of a table; its first row comes last, and tells that it is complete."""
+        """Store the record of a table. Its first row is written last: if it is there, the record is complete."""
         text = base64.b64encode(record.to_bytes()).decode()
         parts = [text[begin : begin + _PART] for begin in range(0, len(text), _PART)]
         table = self._table() or self._target.create(QUERY_SCHEMA)
@@ -186,7 +186,7 @@ class QueryRecords:
 
 
 def _row(token: str, place: int) -> str:
-    name = token.partition(" ")[0]  # the token of a table without a collection goes on
+    name = token.partition(" ")[0]  # without a collection, a token has JSON after a blank
     return f"{name} {place}"
 
 

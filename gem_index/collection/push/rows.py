@@ -36,7 +36,7 @@ class PushedRows:
     target : Target
     options : PushOptions
     words : SparseEncoder, optional
-        What makes the sparse vectors of the rows, if the table has them.
+        The encoder of the sparse vectors of the rows, if the table has them.
     """
 
     access: CollectionAccess

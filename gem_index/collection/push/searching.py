@@ -55,7 +55,7 @@ _OWN = ("query", "k", "where", "mode", "min_score", "why", "pieces", "offset", "
 class SearchedTarget:
     """A table of a vector database that push or embed filled; made by :meth:`gem_index.Home.target`.
 
-    A search needs the word vectors of the model, and nothing else of the home that pushed. :meth:`close` it, or use it in a
+    Of the home that pushed, a search needs only the word vectors of the model. :meth:`close` it, or use it in a
     ``with`` statement.
 
     Parameters
@@ -68,7 +68,7 @@ class SearchedTarget:
     Raises
     ------
     ConfigError
-        If there is no table, it is not that of a push, or its query record is missing or damaged.
+        If there is no table, gem-index did not fill it, or its query record is missing or damaged.
     """
 
     def __init__(self, workspace: Workspace, url: str | TargetUrl) -> None:
@@ -122,9 +122,9 @@ class SearchedTarget:
 
         In a table with sparse vectors, the database finds candidates by meaning and by words. In others it finds the 300
         nearest rows (more for larger k), which are scored by their texts. Pieces are scored one by one; a document has the
-        score of its best piece. A filter means what it means in a collection; the database narrows its search by the parts
-        that it can compare, and where the 10,000 best rows do not hold enough that the filter accepts, all rows are read.
-        Words are not corrected.
+        score of its best piece. A filter has the same meaning as in a collection. The database applies the conditions that
+        it can compare; if the 10,000 best rows do not hold enough that the filter accepts, all rows are read. Words are not
+        corrected.
 
         Parameters
         ----------
@@ -134,8 +134,8 @@ class SearchedTarget:
         where : mapping, optional
             A filter as for a collection.
         **options : SearchOptions
-            ``mode`` (``hybrid`` or ``dense``), ``min_score``, ``why``, ``offset``, and ``pieces``: without it, the text of a
-            result with pieces is that of its best piece.
+            ``mode`` (``hybrid`` or ``dense``), ``min_score``, ``why``, ``offset``, and ``pieces``: without it, a document
+            with pieces is one result, with the text of its best piece.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class SearchedTarget:
         where: Mapping[str, Any] | None = None,
         **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
-        """Return the k best documents for each of several queries; the parameters and errors are those of :meth:`search`."""
+        """Return the k best documents for each of several queries; with the parameters and errors of :meth:`search`."""
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
         return [self.search(query, k, where, **options) for query in queries]
@@ -188,7 +188,7 @@ class SearchedTarget:
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return the documents with these ids, in their order; those that the table does not hold are left out.
 
-        The text of a document in pieces is put together from them, with line breaks for what lay between two pieces.
+        If a document is stored in pieces, its text is joined from the pieces, with line breaks between them.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class SearchedTarget:
         return exact_search(self._target.url)
 
     def _current(self) -> OpenedTable:
-        """Return the live table; a push in full replaces it."""
+        """Return the live table. ``push(full=True)`` may have replaced the one that was open."""
         table = with_retries(self._target.live)
         name = str(self._target.url)
         if table is None:
@@ -294,7 +294,7 @@ class SearchedTarget:
         return self._opened
 
     def _results(self, rows: FoundRows, asked: SearchRequest) -> list[SearchResult]:
-        """Return the results; rows are asked for until there are enough documents."""
+        """Return the results; request rows until there are enough documents."""
         least = -np.inf if asked.least_score is None else asked.least_score
         wanted = DEEPEST if asked.k is None else asked.k
         number = min(DEEPEST, asked.k or _MANY_CANDIDATES)

@@ -76,7 +76,7 @@ def batch_of(
     *,
     new: bool = False,
 ) -> TargetBatch:
-    """Return rows with their vectors (p, d) and sparse vectors (p) as a target stores them; ``new`` is that of the batch.
+    """Return rows with vectors (p, d) and sparse vectors (p) for a target; ``new`` if the table has none of them.
 
     Raises
     ------

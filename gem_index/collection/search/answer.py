@@ -179,7 +179,7 @@ def _allowed(
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:
-    """Return a request for the documents whose pieces are looked at: the best need not be those of the best documents."""
+    """Return a request for more documents: the best pieces may belong to documents that are not the best."""
     if asked.pieces and asked.k is not None:
         return replace(asked, k=times * asked.k)
     return asked
@@ -188,7 +188,7 @@ def _wider(asked: SearchRequest, times: int) -> SearchRequest:
 def _has_best_pieces(
     results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
 ) -> bool:
-    """Tell whether no document behind those found can have a better piece: it scores at least as high as its pieces."""
+    """Tell whether no later document can have a better piece: a document scores at least as high as its pieces."""
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True
     if len(best) < times * asked.k or (asked.least_score or -math.inf) > best[-1].score:
@@ -272,7 +272,7 @@ class _SharedTexts:
 
 
 def _shown(hit: SearchResult, chunking: Chunking) -> str:
-    """Return what was compared with the query: the text of a hit, or of its best piece."""
+    """Return the text that was compared with the query: of a hit, or of its best piece."""
     if hit.piece is None:
         return hit.text
     if chunking.headings and hit.piece.heading:
@@ -336,14 +336,14 @@ def similar_to(
         seqs = rows.documents.seqs_of([identifier])
         if not seqs:
             raise InputError(
-                f"the collection {access.name} has no document {quoted(identifier)}; expected an id that it holds"
+                f"the collection {access.name} has no document {quoted(identifier)}; expected the id of one of its documents"
             )
         [stored] = rows.documents.by_seq(list(seqs.values())).values()
         encoder = access.encoder(rows)
     [vector] = encoder.encode([stored.text])
     if not vector.any():
         raise InputError(
-            f"the document {quoted(identifier)} holds no word; expected one with words, which has similar ones"
+            f"the document {quoted(identifier)} has no words; expected a document with words"
         )
     asked = SearchRequest(vector, k + 1, where, "dense", fingerprint=encoder.fingerprint)
     found = answer(access, asked)

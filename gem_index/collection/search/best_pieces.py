@@ -1,4 +1,4 @@
-"""Which piece of a found document matches the query best, and the pieces of found documents apart."""
+"""Find the piece of each found document that matches the query best, or return all pieces as separate results."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def with_pieces(
     view: View,
     vector: F32 | None,
 ) -> list[SearchResult]:
-    """Return the results of a search with the best piece of each that is cut, or the pieces apart where that is asked for.
+    """Return results with the best piece of each divided document, or each piece as a result if pieces are requested.
 
-    A piece apart has its own score; the pieces of a hybrid search by ranks are scored as those of a weighted one.
+    A piece that is a result has its own score. In a hybrid search by ranks, this score is the one of a weighted search.
 
     Parameters
     ----------

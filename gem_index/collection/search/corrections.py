@@ -1,4 +1,4 @@
-"""Correct the words of a query that no document holds."""
+"""Correct the words of a query that no document contains."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["corrections", "replace_words"]
 
 
 def corrections(view: View, asked: SearchRequest) -> dict[str, str]:
-    """Return the words of a request to replace, each with what is searched for instead; see :meth:`View.corrections`."""
+    """Return the words of a request to replace, each with its replacement; see :meth:`View.corrections`."""
     if not asked.correct or not asked.words or isinstance(asked.query, WeightedText):
         return {}
     try:
         return view.corrections(asked.words)
     except CorruptionError:
-        return {}  # the search itself meets the damage, and tells it
+        return {}  # the search itself finds the damage, and reports it
 
 
 def replace_words(asked: SearchRequest, words: Mapping[str, str]) -> SearchRequest:

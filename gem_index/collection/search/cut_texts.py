@@ -1,4 +1,4 @@
-"""The pieces of the long texts that were found last, with their words: to cut a book takes a second."""
+"""A cache of the pieces of the long texts that were found last, and their words: dividing a book takes a second."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gem_index.text.chunking import Chunking, Piece
 
 __all__ = ["CutText", "CutTexts", "cut_text"]
 
-_HELD = 64_000_000  # bytes of all that is held
+_HELD = 64_000_000  # bytes of the whole cache
 _OF_PIECE = 200  # bytes
-_LONG = 20_000  # characters of a text whose pieces are held
+_LONG = 20_000  # characters of a text whose pieces are cached
 
 
 @dataclass
 class CutText:
-    """A text's pieces, and their words once they were asked for."""
+    """The pieces of a text; their words are counted when they are first needed."""
 
     pieces: list[Piece]
     _words: CountedTexts | None = field(default=None, init=False)
@@ -35,12 +35,12 @@ class CutText:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes, in bytes."""
+        """The memory of the pieces and words in bytes, estimated."""
         return _OF_PIECE * len(self.pieces) + (0 if self._words is None else self._words.nbytes)
 
 
 class CutTexts:
-    """The texts that were cut last, as many as fit into ``most`` bytes; thread-safe."""
+    """The texts that were divided last, as many as fit into ``most`` bytes; thread-safe."""
 
     def __init__(self, most: int = _HELD) -> None:
         self._most = most
@@ -67,4 +67,4 @@ class CutTexts:
 
 
 cut_text = CutTexts().of
-"""Returns the pieces of a text, held in this process."""
+"""Return the pieces of a text, from the cache of this process if it has them."""

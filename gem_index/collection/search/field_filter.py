@@ -1,4 +1,4 @@
-"""Filters decided on the values of fields beside a snapshot, not on the metadata of every document."""
+"""Evaluate filters on the values of fields that a snapshot stores, not on the metadata of every document."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EXACT = 2**53
 class FieldFilter:
     """Finds the documents that a filter accepts, as :meth:`DocumentRepository.matching` does.
 
-    SQLite decides each condition on every value of its field, so that there is one meaning of filters; what a value is
-    decided is looked up for the documents of the snapshot. Later documents, and filters on fields whose values are not kept,
-    are left to SQLite.
+    SQLite evaluates each condition on every value of its field, so a filter has only one meaning. The decision on a value is
+    then looked up for the documents of the snapshot. Later documents, and filters on fields whose values are not kept, are
+    left to SQLite.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class FieldFilter:
         return np.concatenate([found[np.searchsorted(found, after, "right") :], later])
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of the values of a field of the documents after a seq; those of deleted ones may be among them.
+        """Return the kinds of a field's values in the documents after a seq, perhaps also in deleted ones.
 
         Raises
         ------
@@ -208,7 +208,7 @@ def accepted_documents(
 
 
 def _objects(name: str, values: Sequence[str]) -> list[str]:
-    """Return metadata with one field each, as JSON."""
+    """Return metadata as JSON, each with only one field."""
     begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
     return [f"{begin}{value}}}" for value in values]
 
@@ -218,7 +218,7 @@ class _NotKeptError(Exception):
 
 
 def _bounds(condition: Any) -> F64:
-    """Return the numbers in a condition, ascending: between two of them, all numbers are decided alike."""
+    """Return the numbers in a condition, ascending: the condition is the same for all numbers between two of them."""
     found: list[float] = []
     left = [condition]
     while left:
@@ -243,7 +243,7 @@ def _representatives(bounds: F64) -> list[float]:
 
 
 def _pieces(numbers: F64, bounds: F64) -> npt.NDArray[np.int64]:
-    """Return for each number the position of what represents it; -1 for NaN."""
+    """Return for each number the position of its representative; -1 for NaN."""
     places = np.searchsorted(bounds, numbers, "left")
     found = 2 * places
     inside = places < len(bounds)

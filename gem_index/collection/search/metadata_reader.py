@@ -170,7 +170,7 @@ class _State:
 
 
 def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
-    """Return the rank of each value, and at the end that of documents without a value, which come last."""
+    """Return the rank of each value, and at the end the rank for documents without a value, which is the last."""
     ranks = np.full(len(distinct) + 1, len(distinct), np.int64)
     if isinstance(distinct, np.ndarray):  # numbers that ascend
         ranks[:-1] = np.arange(len(distinct))[:: -1 if descending else 1]

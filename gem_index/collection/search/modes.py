@@ -29,7 +29,7 @@ class Hit(NamedTuple):
     cosine: float | None = None
     bm25: float | None = None
     similar: tuple[int, ...] = ()
-    """The hits that this one stands for: nearly the same and behind it."""
+    """The near-duplicates of this hit that come after it and are not shown."""
 
 
 _RANGE = 100  # hits that a search without a k begins with
@@ -128,7 +128,7 @@ class Search:
         return other
 
     def best(self) -> list[Hit]:
-        """Return the k best hits, or all that reach a score; where asked for, nearly equal ones as one."""
+        """Return the k best hits, or all that reach a score; near-duplicates as one hit if the request collapses them."""
         near = self.asked.collapse
         hits = self._reaching(self.asked.k) if near is False else self._collapsed(near)
         if self.asked.mode != "hybrid" or not self._terms.own:
@@ -138,9 +138,9 @@ class Search:
         return [hit._replace(bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
 
     def _collapsed(self, near: float) -> list[Hit]:
-        """Return the k best hits of which no two are near, each with the near ones behind it.
+        """Return the k best hits without near-duplicates; each hit lists its near-duplicates that rank below it.
 
-        The last one has its near ones too: hits are looked at up to the first that is near to none.
+        The last hit has its near-duplicates too: the search continues until a hit is a near-duplicate of none.
         """
         k = self.asked.k
         asked = None if k is None else max(k, min(2 * (k + 1), _MOST))
@@ -152,7 +152,7 @@ class Search:
             asked *= 2
 
     def _without_near(self, hits: list[Hit], near: float, k: int | None) -> tuple[list[Hit], bool]:
-        """Return at most k hits with those that they hide, and whether there is a further one."""
+        """Return at most k hits with the near-duplicates that they hide, and whether there is a further hit."""
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
         vectors = self.view.vectors(seqs, self._documents)
         kept: list[int] = []

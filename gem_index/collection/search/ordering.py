@@ -148,7 +148,7 @@ def _date(value: object) -> datetime | None:
 
 
 def sort_key(value: object) -> tuple[int, float, str] | None:
-    """Return what a value is ordered by: numbers and booleans, then texts; None for an empty text, a list or an object."""
+    """Return the key that orders a value: numbers and booleans, then texts; None for an empty text, a list or an object."""
     if isinstance(value, int | float):  # also False before True; whole numbers are compared exactly
         return 0, value, ""
     return (1, 0, value) if isinstance(value, str) and value else None

@@ -18,9 +18,9 @@ from gem_index.text.tokens import token_spans
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
 
 _WORDS = 20  # of a passage
-_MOST = 100  # passages of a text: those of a longer text have more words
+_MOST = 100  # passages of a text; the passages of a longer text have more words
 PASSAGE_SHARE = 0.3
-"""Weight of the best passage's cosine; that of the whole text has the rest (docs/evaluation.md)."""
+"""Weight of the best passage's cosine; the cosine of the whole text has the remaining weight (docs/evaluation.md)."""
 
 
 def passages_of(text: str) -> list[tuple[int, int]]:
@@ -36,7 +36,7 @@ def passages_of(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Passages:
-    """The passages of a hit, and its text that holds them: the document's, or that of its best piece."""
+    """The passages of a hit, and the text that they are from: the document's text, or the text of its best piece."""
 
     text: str
     start: int
@@ -73,7 +73,7 @@ def rerank_hits(
     hits : sequence of SearchResult
         Equal scores keep their order.
     shown : sequence of str
-        The text of each hit that is compared with the query: its own, or that of its best piece with the headings.
+        The text of each hit that is compared with the query: its own text, or the text of its best piece with the headings.
     view : View
         The state of the collection whose encoder and word statistics are used.
     """

@@ -1,4 +1,4 @@
-"""Explain a hit: the match of its words with the query's, marked where word search takes two words for the same."""
+"""Explain a hit by pairs of a word of the query and a word of the text; mark the words that word search finds in both."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class CollectionAccess:
                 try:
                     return self.views.at(rows.connection, rows.record)
                 except StaleStateError:
-                    continue  # another thread has seen a newer one
+                    continue  # another thread has already opened a newer view
 
     def encoder(self, rows: CollectionRows | None = None) -> Encoder:
         """Return the encoder of the collection's model; it is opened once and cached."""

@@ -1,4 +1,4 @@
-"""Batches of concurrent requests: callers that have to wait are answered together."""
+"""Answer concurrent requests in batches: requests that wait at the same time are answered together."""
 
 from __future__ import annotations
 

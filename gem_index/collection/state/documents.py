@@ -171,7 +171,7 @@ class StoredDocuments:
 
     @property
     def chunking(self) -> Chunking:
-        """How texts are cut into pieces when they are long."""
+        """The rules that divide long texts into pieces."""
         with self.access.reading() as rows:
             return rows.record.chunking
 

@@ -91,7 +91,7 @@ class FilterCache:
     def kinds(
         self, documents: FilteredDocuments, name: str, directory: str | None, last_seq: int
     ) -> Kinds:
-        """Return the kinds of the values of a field, perhaps also those of deleted documents.
+        """Return the kinds of the values of a field, perhaps also of values of deleted documents.
 
         Parameters
         ----------

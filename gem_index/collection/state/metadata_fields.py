@@ -23,7 +23,7 @@ _LONGEST_VALUE = 100  # characters of its JSON
 class MetadataField:
     """A field of the metadata, in a sample of the documents.
 
-    ``name`` is that by which filters name the field; ``kinds`` are those of its values, such as ``number``, ``ISO date`` or
+    ``name`` is the name of the field in filters; ``kinds`` are the kinds of its values, such as ``number``, ``ISO date`` or
     ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
     to 1; ``distinct`` is the number of its values, and of the members of its lists.
     """
@@ -47,8 +47,8 @@ class ValueCount:
 class FieldCounts(Tabular):
     """How many documents have each value of a metadata field; a table with a row for each value.
 
-    ``documents`` is the number of counted documents, ``missing`` the number of those without a value, ``distinct`` the
-    number of values, of which ``values`` has the most frequent ones, the most frequent first.
+    ``documents`` is the number of counted documents, ``missing`` the number of documents without a value, ``distinct`` the
+    number of different values. ``values`` has the most frequent values, the most frequent first.
     """
 
     field: str

@@ -43,7 +43,7 @@ def _embedded(text: str, pieces: Sequence[Piece], chunking: Chunking) -> list[st
 
 
 def expected_pieces(texts: CollectionTexts, chunking: Chunking) -> int:
-    """Return about how many pieces a collection has: the number of texts if they are not divided, else by a sample."""
+    """Estimate the number of pieces of a collection from a sample; if texts are not divided, return their number."""
     if chunking.chunk is None or not len(texts):
         return len(texts)
     sample = texts.sample(_SAMPLE)

@@ -34,7 +34,7 @@ class Tail:
         How many pieces each has.
     texts : tuple of str
     words : TailWords
-        Their words, and those of documents of other states, which share this object.
+        Their words, and the words of documents of other states, which share this object.
     """
 
     pieces: PieceEncoder
@@ -62,7 +62,7 @@ class Tail:
         gone : int64 array
             Deleted documents; those that are not in the tail are ignored.
         seqs : int64 array (n,)
-            Ascending, above those of the tail.
+            Ascending, above the ``seq`` of all documents in the tail.
         texts : sequence of str (n,)
         """
         found = self._without(gone) if len(gone) else self

@@ -109,7 +109,7 @@ class View:
         ----------
         query : float32 array (d,)
         k : int
-            Number of results for which an approximate index proposes candidates.
+            Number of results. An approximate index proposes candidates for this many.
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         documents : TextsById

@@ -87,7 +87,7 @@ def ingest_shards(
     InputError
         If the collection is not empty.
     ConfigError
-        If the encoder has other word vectors or another configuration than that of the collection.
+        If the encoder has other word vectors or another configuration than the collection.
     NotIndexedError
         If the documents are stored, but indexing them failed.
     """

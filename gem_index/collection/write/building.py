@@ -46,7 +46,7 @@ __all__ = [
 def create(
     workspace: Workspace, name: str, specs: Sequence[EncoderSpec], choice: CollectionChoice
 ) -> CollectionAccess:
-    """Create an empty collection; ``specs`` are those of the choice, with vectors of the home."""
+    """Create an empty collection; ``specs`` are the specs of the choice, with word vectors that the home has."""
     check_name("collection", name)
     with workspace.database.writing() as connection:
         encoder = make_encoder(
@@ -143,13 +143,14 @@ def _finish(
     """Store the reading options, fit and index the documents; NotIndexedError if that fails."""
     with as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
-            keep_reading(access, reading.choices)  # the types of columns are decided by now
+            # after reading, because only then the types of columns are known
+            keep_reading(access, reading.choices)
         bring_up_to_date(access, choice, progress)
         return _with_findings(access, report)
 
 
 def _with_findings(access: CollectionAccess, report: UpsertReport) -> UpsertReport:
-    """Return the report of a build with what is known at its end."""
+    """Return the report of a build with the language and the share of known words, which are known at its end."""
     now = access.status()
     with access.reading() as rows:
         texts = CollectionTexts(rows.documents).sample(SAMPLED)
@@ -253,7 +254,7 @@ def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        # a DiskError says what is kept and what to do; of that, this error tells more
+        # a DiskError says what is stored and what to do; this error says it more exactly
         cause = error.__cause__
         reason = cause if isinstance(error, DiskError) and isinstance(cause, OSError) else error
         raise NotIndexedError(name, documents, reason, action) from error

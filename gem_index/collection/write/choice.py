@@ -57,7 +57,7 @@ class CollectionChoice:
 
     @property
     def names_encoders(self) -> bool:
-        """Whether the configuration lists encoders with their vectors."""
+        """Whether the configuration is a list of encoders with their vectors."""
         return isinstance(self.config, Mapping) and "encoders" in self.config
 
 

@@ -223,8 +223,8 @@ class _Taking:
     def _take(self, documents: Iterable[Document], source: StoredSource) -> None:
         """Write the documents of a source.
 
-        They may replace documents of a folder that no longer exists. They may also replace documents of the same file: a
-        file that was named itself may come again in its folder, and the other way round.
+        They may replace documents of a folder that no longer exists. They may also replace documents of the same file, if
+        the file was first given itself and then its folder, or in the other order.
         """
         others = [other for other in self.rows.sources.all() if other.id != source.id]
         replaceable = [

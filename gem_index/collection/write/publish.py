@@ -108,7 +108,7 @@ def publish(
     access : CollectionAccess
         The caller holds the write lock of its home.
     encoder : Encoder
-        What makes the vectors.
+        The encoder of the pieces.
     model : ModelRecord, optional
         The stored form of a new encoder, fitted on the same texts.
     progress : callable, optional
@@ -130,7 +130,7 @@ def publish(
             models.remove(plan.record.model_id)
         _use(rows, plan, snapshot)
     shutil.rmtree(access.folder / "unfinished", ignore_errors=True)
-    access.workspace.sweep()  # removes the old snapshot; a reader that has mapped it can go on
+    access.workspace.sweep()  # removes the old snapshot; a reader that has mapped its files can still use them
 
 
 def publish_in(

@@ -39,12 +39,12 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-# The tail is long, and a snapshot is worth its time, with more documents
+# The tail is long, so that a new snapshot pays off, if it has more documents
 _TAIL_LIMIT = 5000
 _TAIL_SHARE = 0.05  # of the collection,
 # or more characters, which the next reader would have to encode:
 _TAIL_CHARACTERS = 100_000
-_TAIL_BYTE_SHARE = 0.002  # per byte of the snapshot, most of which is copied
+_TAIL_BYTE_SHARE = 0.002  # per byte of the snapshot; most bytes are copied
 
 
 def upsert(
@@ -57,7 +57,7 @@ def upsert(
     """Store documents in one transaction; see :meth:`gem_index.Collection.upsert`.
 
     The caller holds the write lock of the home. If the tail becomes long, the transaction also switches to a new snapshot,
-    so that no reader has to encode it; without ``index`` it does not.
+    so that no reader has to encode the tail. It does not if ``index`` is false.
     """
     started = time.monotonic()
     with access.writing() as rows:
@@ -164,7 +164,7 @@ def shorten_tail(
 ) -> Exception | None:
     """Write a new snapshot in a transaction if the tail that it leaves is long; return the error if that fails."""
     try:
-        rows = access.rows(connection)  # as they are now
+        rows = access.rows(connection)  # the rows of the collection now
         if _has_long_tail(rows):
             publish_in(access, rows, access.encoder(rows), progress)
     except (GemIndexError, OSError, MemoryError) as error:
@@ -173,7 +173,7 @@ def shorten_tail(
 
 
 def warn_of_index(access: CollectionAccess, failed: Exception | None) -> None:
-    """Tell of an index that could not be written, after the commit.
+    """Warn after the commit that the index could not be written.
 
     The documents are stored, and searches find them: an error would suggest that nothing was stored.
     """

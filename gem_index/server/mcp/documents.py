@@ -30,7 +30,7 @@ def _one_or_several(given: object) -> object:
 
 
 class ReadArguments(Arguments):
-    """Ids."""
+    """The ids of documents."""
 
     collection: CollectionName
     ids: Annotated[Several[Identifier], BeforeValidator(_one_or_several)] = Field(
@@ -52,7 +52,7 @@ class WholeDocument(BaseModel):
     id: str
     text: str
     characters: int = Field(description="The length of the complete text.")
-    shortened: bool = Field(description="Whether the text goes on after what is here.")
+    shortened: bool = Field(description="Whether the text continues after this part.")
     metadata: dict[str, Any]
 
 
@@ -65,7 +65,7 @@ class ReadAnswer(Answer):
 
     @property
     def summary(self) -> str:
-        """How many are here."""
+        """The number of documents."""
         missing = f"; {len(self.missing)} missing" if self.missing else ""
         return f"{counted(len(self.documents), 'document')} of {self.collection}{missing}."
 
@@ -108,7 +108,7 @@ class NewDocument(StrictBody):
     )
     text: str = Field(min_length=1)
     metadata: dict[str, Any] = Field(
-        default_factory=dict, description="Values for filters and for whoever reads the results."
+        default_factory=dict, description="Values for filters and for readers of the results."
     )
 
 
@@ -131,7 +131,7 @@ class AddAnswer(Answer):
 
     @property
     def summary(self) -> str:
-        """How many were stored."""
+        """The number of stored documents."""
         return (
             f"{self.added} added, {self.updated} updated, {self.unchanged} unchanged; {self.collection} holds "
             f"{counted(self.documents, 'document')} now."

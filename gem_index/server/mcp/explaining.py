@@ -49,9 +49,13 @@ class Word(BaseModel):
     token: str
     known: bool = Field(description="Whether the model has a vector of it.")
     share: Rounded = Field(description="How much it adds to the vector; the shares add up to 1.")
-    alpha_n: Rounded = Field(description="Novelty: how little the words around it say the same.")
-    alpha_s: Rounded = Field(description="Significance: how much of the text's meaning it holds.")
-    alpha_u: Rounded = Field(description="Uniqueness: how little of it is shared by all the texts.")
+    alpha_n: Rounded = Field(
+        description="Novelty: how much of its meaning the words around it do not carry."
+    )
+    alpha_s: Rounded = Field(description="Significance: how large this new part of its meaning is.")
+    alpha_u: Rounded = Field(
+        description="Uniqueness: how different it is from what all texts have in common."
+    )
     alpha: Rounded = Field(description="Its weight, the sum of the three.")
 
 

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _SHOWN = 500  # characters of a found text
-_WHY = 5  # pairs of words for each
+_WHY = 5  # pairs of words for each result
 
 
 class ListArguments(Arguments):
@@ -53,7 +53,7 @@ class CollectionSize(BaseModel):
     """A collection."""
 
     name: str
-    description: str = Field(description="What the documents are; empty if nobody has said it.")
+    description: str = Field(description="A description of the documents; empty if there is none.")
     documents: int = Field(
         description="Number of documents; of a table of a vector database, the number of its rows, which may be pieces."
     )
@@ -172,7 +172,7 @@ class Found(BaseModel):
         "one collection; of several collections with different models, only their order counts."
     )
     text: str = Field(
-        description="The text, of a long one the part that matches best or the beginning."
+        description="The text; of a long text, the part that matches best or the beginning."
     )
     shortened: bool = Field(
         description="Whether the document's text is longer; read returns all of it."
@@ -186,8 +186,8 @@ class Found(BaseModel):
     collection: str | None = Field(
         default=None, description="The document's collection, if several are searched."
     )
-    heading: str | None = Field(default=None, description="The headings above the part shown.")
-    page: int | None = Field(default=None, description="The page that the part shown begins on.")
+    heading: str | None = Field(default=None, description="The headings above the shown part.")
+    page: int | None = Field(default=None, description="The page on which the shown part begins.")
     why: list[WordPair] | None = Field(default=None, description="The strongest pairs of words.")
 
 
@@ -201,7 +201,7 @@ class SearchAnswer(Answer):
     )
     synonyms: dict[str, list[str]] = Field(
         default_factory=dict,
-        description="Forms in the query that have synonyms, each with those that were searched for too.",
+        description="Forms in the query that have synonyms, each with the other forms that were searched for.",
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The server: which tools there are for whom, calls, errors."""
+"""The server: the tools for each client, their calls, and errors."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ MayWrite = Callable[[Any], Awaitable[None]]
 
 _ABOUT = (
     "Collections of texts, searched by meaning and by words. list_collections names them, search finds documents, read "
-    "returns them whole."
+    "returns complete documents."
 )
 
 
 async def _always(_: Any) -> None:
-    """Let who started the process write."""
+    """Allow writing: on standard input, the client is the program that started the process."""
 
 
 def mcp_server(
@@ -65,7 +65,7 @@ def mcp_server(
     ----------
     home : Home
     limits : Limits, optional
-        By default those of the environment.
+        By default the limits that the environment sets.
     only : iterable of str
         The collections to show; all by default.
     tables : mapping of str to str, optional
@@ -80,7 +80,7 @@ def mcp_server(
     UnknownNameError, MissingTargetError
         If a collection to show does not exist, or no installed engine has the scheme of a table's URL.
     ConfigError
-        If a table's URL is malformed, or its name is that of a collection.
+        If a table's URL is malformed, or its name is the name of a collection.
     """
     shown = frozenset(only)
     for name in sorted(shown):
@@ -176,7 +176,7 @@ async def _answer(
         return _failure(_problem(kind, error))
     answer = await kind.run(shared, asked)
     content = answer.model_dump(mode="json", exclude_none=True)
-    # JSON also as text, for clients that pass on nothing else; there a text cannot pose as another
+    # also JSON as text, for clients that pass on only text; JSON, so that a found text cannot imitate the structure
     as_text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return CallToolResult(
         content=[TextContent(text=answer.summary), TextContent(text=as_text)],

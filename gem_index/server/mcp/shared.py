@@ -148,5 +148,5 @@ class ToolKind:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun, singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

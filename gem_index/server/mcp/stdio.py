@@ -51,7 +51,7 @@ async def _serve(server: Server[Any], output: int) -> None:
             async with streams as (read, write):
                 await server.run(read, write, server.create_initialization_options())
         except* BrokenPipeError:
-            pass  # the client has gone
+            pass  # the client has closed its end
 
 
 async def _lines(descriptor: int) -> AsyncIterator[str]:
@@ -81,7 +81,7 @@ class _Output:
         await anyio.to_thread.run_sync(self._write, text.encode("utf-8"))
 
     async def flush(self) -> None:
-        """Do nothing: nothing is held back."""
+        """Do nothing: every message is written at once."""
 
     def _write(self, data: bytes) -> None:
         while data:

@@ -36,7 +36,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True)
 class PageFile:
-    """A file of the page with what its answer says of it."""
+    """A file of the page, with the headers of its answer."""
 
     content: bytes
     kind: str
@@ -59,7 +59,7 @@ def page_files() -> dict[str, PageFile]:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def page(request: Request) -> Response:
-    """Return the page; it needs no key, what it asks for does."""
+    """Return the page. It needs no key, but its requests do."""
     return _answer(request, page_files()[_INDEX])
 
 
@@ -75,10 +75,12 @@ async def part(request: Request, name: str) -> Response:
 def _answer(request: Request, file: PageFile) -> Response:
     headers = {
         "etag": file.tag,
-        "cache-control": "no-cache",  # kept, and asked for again: a new version comes with the next visit
+        "cache-control": "no-cache",  # browsers keep the file, but ask each time whether it has changed
         "content-security-policy": _POLICY,
     }
     known = [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]
-    if file.tag in known or f"W/{file.tag}" in known:  # a proxy that compresses makes it weak
+    if (
+        file.tag in known or f"W/{file.tag}" in known
+    ):  # a proxy that compresses marks the tag as weak
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.kind, headers=headers)

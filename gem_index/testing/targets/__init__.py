@@ -31,7 +31,7 @@ __all__ = ["DIRECTIONS", "PLANE", "TargetContract", "directed"]
 
 
 class TargetContract(PushTests, InterruptionTests, TableTests, WordsTests, FilterTests, PullTests):
-    """Test methods for one engine.
+    """The test methods for one engine.
 
     Inherit, return the URL of an unused table from the fixture ``url``, and say how somebody else creates a table
     (``occupy``), fills one (``fill``), and reads all of them (``stored``).

@@ -1,4 +1,4 @@
-"""What the parts of the contract share: documents, a fitted collection, and tables that are closed after each test."""
+"""Common parts of the contract: documents, a fitted collection, and tables that are closed after each test."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def directed(name: str, **metadata: Any) -> TargetDocument:
 
 
 class TargetTests:
-    """The engine under test, and what tests need of it."""
+    """The engine under test, and the properties that tests need."""
 
     overlap = 0.99
     """Least share of the ten nearest documents that agrees with an exact search; 0.95 for approximate engines."""
@@ -120,7 +120,7 @@ class TargetTests:
     """How many real sentences are pushed, at least 100; the environment variable GEM_TEST_SENTENCES gives another number."""
 
     finds_zero_vectors = True
-    """Whether a search finds vectors of length zero, and with one anything, with the score 0; some engines refuse them."""
+    """Whether vectors of length zero are found, and queries of length zero find anything; some engines refuse them."""
 
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
@@ -201,7 +201,7 @@ class TargetTests:
         return named if named != url else f"{url}_2"
 
     def push_until_killed(self, collection: Collection, url: str, patch: str) -> None:
-        """Push in a process that is killed where some code that it runs before calls ``kill()``."""
+        """Push in a process that is killed when some code, which runs before the push, calls ``kill()``."""
         program = _PUSH_UNTIL_KILLED.format(patch=patch)
         arguments = [str(collection.access.workspace.root), collection.name, url]
         run = subprocess.run(  # noqa: S603 - the test's own script
@@ -234,7 +234,7 @@ def live(target: Target) -> TargetTable:
 
 
 def probe(url: str, faq: Collection) -> TargetTable:
-    """Return a table of the engine; it is dropped again."""
+    """Return a table of the engine, after dropping it."""
     target = open_target(url)
     table = target.create(
         TargetSchema(fingerprint="f" * 64, dimension=faq.encoder.dimension, token="probe")  # noqa: S106

@@ -64,7 +64,7 @@ class FilterTests(TargetTests):
 
     @pytest.fixture
     def filtered(self, faq: Collection, url: str) -> Collection:
-        """Return the collection, pushed, with those documents of unlike metadata in it that the database takes."""
+        """Return the pushed collection, with the documents of different metadata that the database can store."""
         target = self.open(url)
         for number, metadata in enumerate(_ODD):
             refused = target.unsupported(metadata)

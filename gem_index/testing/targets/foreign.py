@@ -19,17 +19,17 @@ class ForeignTableTests(TargetTests):
     """Names that are in use for something else."""
 
     foreign_tables: ClassVar[Sequence[str]] = ("faq",)
-    """What may be in the place of the live table, in words that :meth:`occupy` understands."""
+    """Kinds of objects that may have the name of the live table, in words that :meth:`occupy` understands."""
 
     foreign_staged_tables: ClassVar[Sequence[str]] = ()
-    """What may be in the place of another table that a push needs."""
+    """Kinds of objects that may have the name of another table that a push needs."""
 
     def occupy(self, url: str, what: str) -> None:
-        """Create a table with a row by the engine itself, as somebody else would."""
+        """Create a table with a row through the engine's client, as another program would."""
         raise NotImplementedError("create a table that is not of gem-index")
 
     def stored(self, url: str) -> object:
-        """Return all tables and their rows, as the engine itself lists them."""
+        """Return all tables and their rows, as the engine's client lists them."""
         raise NotImplementedError("return what the database holds")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:

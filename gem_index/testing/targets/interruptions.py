@@ -88,7 +88,7 @@ class InterruptionTests(TargetTests):
     def test_documents_deleted_after_a_killed_push(
         self, faq: Collection, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Killed after the database took a batch; what is deleted then does not stay in the table."""
+        """The process is killed after the database took a batch; documents deleted later do not stay in the table."""
         kind = type(probe(url, faq))
         upsert = kind.upsert
 
@@ -111,7 +111,7 @@ class InterruptionTests(TargetTests):
     def test_a_refit_replaces_all_vectors_at_once(
         self, faq: Collection, url: str, method: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Readers see the old vectors until the switch; a killed replacement goes on."""
+        """Readers see the old vectors until the switch; a killed replacement can be continued."""
         faq.push(url)
         old = faq.encoder.fingerprint
         faq.upsert(documents(20, begin=100))

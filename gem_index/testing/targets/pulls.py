@@ -41,16 +41,16 @@ class PullTests(ForeignTableTests):
     """Rows of somebody else."""
 
     id_field: ClassVar[str] = "key"
-    """The field of the key in a row of :meth:`fill`; ``id`` if the engine keeps the id apart."""
+    """The field of the key in a row of :meth:`fill`; ``id`` if the engine stores the id outside the fields."""
 
     text_field: ClassVar[str] = "body"
-    """The field of the body; ``text`` if the engine keeps the text apart."""
+    """The field of the body; ``text`` if the engine stores the text outside the fields."""
 
     reads_foreign_tables: ClassVar[bool] = True
     """Whether the target is a :class:`~gem_index.targets.RowsTarget`."""
 
     def fill(self, url: str, records: Sequence[Mapping[str, Any]]) -> None:
-        """Create the live table by the engine itself, as somebody else would.
+        """Create the live table through the engine's client, as another program would.
 
         Each record has a ``key`` (a UUID as text), a ``body``, a ``year`` and a ``vector`` of two numbers.
         """
@@ -73,7 +73,7 @@ class PullTests(ForeignTableTests):
         assert self.stored(url) == before
 
     def test_a_missing_field_of_somebody_else_is_explained(self, tmp_path: Path, url: str) -> None:
-        """The error knows which field plainly is the text; nothing is stored."""
+        """The error names the field that is clearly the text; nothing is stored."""
         home, fields = self._home(tmp_path, url)
         self.fill(url, _records(8))
         with pytest.raises(MissingFieldError, match=r"no field 'answer', found .*'year'") as caught:

@@ -1,4 +1,4 @@
-"""A push brings a table into step with a collection, whatever its texts and fields are."""
+"""After a push, a table has the present documents of the collection, whatever their texts and fields are."""
 
 from __future__ import annotations
 

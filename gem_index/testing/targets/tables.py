@@ -103,7 +103,7 @@ class TableTests(TargetTests):
         assert table.count() == 0
 
     def test_readers_see_the_old_table_until_the_switch(self, url: str) -> None:
-        """Then they see that of another model, with its dimension; twice, as each switch may use other names."""
+        """Then they see the table of another model, with its dimension; two switches, as each may use other names."""
         target, old = self.open(url), sorted(DIRECTIONS)
         self.plane(target, *map(directed, DIRECTIONS))
         for name in ("one", "two"):

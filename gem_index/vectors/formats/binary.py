@@ -24,7 +24,7 @@ from gem_index.vectors.formats.text import read_header
 __all__ = ["read_binary", "write_binary"]
 
 _BYTES = 4 * 1024 * 1024
-_CONTROLS = re.compile(rb"[\0-\x08]")  # that no word has, but numbers have
+_CONTROLS = re.compile(rb"[\0-\x08]")  # bytes that no word has, but numbers have
 _LONGEST_WORD = 65_536  # bytes
 
 

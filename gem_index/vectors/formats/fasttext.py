@@ -1,6 +1,6 @@
 """fastText's ``.bin`` models: words, their own vectors and hashed character n-grams.
 
-The layout is that of ``FastText::saveModel`` (github.com/facebookresearch/fastText, version 12 of the format).
+The layout is the one of ``FastText::saveModel`` (github.com/facebookresearch/fastText, version 12 of the format).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Model:
 
 
 def read_fasttext(path: str) -> VectorFile:
-    """Open a fastText model; as in fastText, a word's vector is the mean of its own vector and those of its n-grams."""
+    """Open a fastText model; a word's vector is the mean of its own vector and its n-grams' vectors."""
     with plain_source_file(path) as plain, plain.open("rb") as file:
         model = _Model(path, file)
         # the mapping stays valid after the file is closed

@@ -1,4 +1,4 @@
-"""Files of word vectors that gem-index does not read, told by their first bytes, with the way to convert them."""
+"""Recognise formats that gem-index does not read by their first bytes; the error shows how to convert the file."""
 
 from __future__ import annotations
 

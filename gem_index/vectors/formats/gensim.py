@@ -28,7 +28,7 @@ class KeyedVectorsLike(Protocol):
 
 
 def of_keyed_vectors(vectors: object) -> VectorFile:
-    """Return a gensim object's words and rows; for a complete model, those of its word vectors.
+    """Return a gensim object's words and rows; for a complete model, the words and rows of its word vectors.
 
     Raises
     ------

@@ -221,7 +221,7 @@ _INSTRUCTIONS.update(dict.fromkeys(_VALUES, _push))
 
 
 def _refuse(_walk: _Walk, _argument: Any) -> Never:
-    raise ValueError("an opcode that data files do not hold")
+    raise ValueError("an opcode that data files do not have")
 
 
 def _refuse_deep_stack() -> Never:

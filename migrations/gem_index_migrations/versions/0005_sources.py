@@ -1,4 +1,4 @@
-"""Where documents came from (folders, queries, files), and how long texts are cut."""
+"""The sources of documents (folders, queries, files), and the chunking of long texts."""
 
 from __future__ import annotations
 

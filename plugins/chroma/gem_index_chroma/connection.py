@@ -122,7 +122,7 @@ class Connection:
         try:
             yield
         except Exception as error:
-            # Chroma's HTTP client raises bare Exceptions; those of other types are faults of a program.
+            # Chroma's HTTP client raises bare Exceptions; exceptions of other types are errors in a program.
             if type(error) is not Exception and not isinstance(error, _ERRORS):
                 raise
             raise self._named(error) from error
@@ -133,7 +133,7 @@ class Connection:
                 self._folder, tenant=self._tenant, database=self._database
             )
             return cast(Client, opened)
-        # Chroma's client waits without end for a server that does not answer.
+        # Chroma's client waits forever for a server that does not answer.
         answer = httpx.get(
             f"{self._server}/api/v2/heartbeat", headers=self._headers, timeout=_TIMEOUT
         )
@@ -179,13 +179,13 @@ def _has_port(host: str) -> bool:
 
 
 def _session(client: Client) -> httpx.Client | None:
-    """Return the HTTP client of a client of a server, for which Chroma has no setting."""
+    """Return the HTTP client inside a client of a server; Chroma has no setting for it."""
     session = getattr(getattr(client, "_server", None), "_session", None)
     return session if isinstance(session, httpx.Client) else None
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Iterate over an error and those that it replaced: Chroma wraps some in a ValueError."""
+    """Iterate over an error and its causes: Chroma wraps some errors in a ValueError."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -112,7 +112,7 @@ class GemEmbeddingFunction(EmbeddingFunction[Documents]):
     def validate_config_update(
         self, old_config: dict[str, Any], new_config: dict[str, Any]
     ) -> None:
-        """Raise FingerprintMismatchError if a collection would get another encoder than that of its vectors."""
+        """Raise FingerprintMismatchError if a collection would get another encoder than the one that made its vectors."""
         old, new = old_config.get("fingerprint"), new_config.get("fingerprint")
         if old != new:
             raise _mismatch("the collection", str(old), str(new))

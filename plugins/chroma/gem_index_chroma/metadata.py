@@ -1,4 +1,4 @@
-"""Tell which metadata Chroma can store unchanged."""
+"""Check which metadata Chroma can store unchanged."""
 
 from __future__ import annotations
 

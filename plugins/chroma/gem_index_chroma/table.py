@@ -24,7 +24,7 @@ CONFIGURATION: CreateHNSWConfiguration = {
     "max_neighbors": 32,
     "ef_search": 200,
 }
-"""Of Chroma's index: twice its own values, so that it finds nearly all of the nearest also among many vectors."""
+"""Settings of Chroma's index: twice the defaults, so that it finds nearly all nearest vectors among many, too."""
 
 _PAGE = 1000
 _LONGEST_REQUEST = 8 * 2**20  # bytes; servers refuse requests of more than about 40 MB
@@ -73,7 +73,7 @@ class ChromaTable:
             changes(metadata.get(identifier), new)
             for identifier, new in zip(batch.ids, batch.metadata, strict=True)
         ]
-        texts: list[Any] = batch.texts  # None means none
+        texts: list[Any] = batch.texts  # Chroma takes None for "no documents"
         write = self._collection.add if batch.new else self._collection.upsert
         write(
             batch.ids,
@@ -83,7 +83,7 @@ class ChromaTable:
         )
 
     def _stored_metadata(self, batch: TargetBatch) -> dict[str, Any]:
-        """Return the metadata that an upsert would keep, after documents are deleted whose texts it would keep."""
+        """Return the stored metadata of documents; delete documents whose stored text an upsert would keep by mistake."""
         stored = self._collection.get(batch.ids, include=["metadatas", "documents"])
         metadata = dict(zip(stored["ids"], stored["metadatas"] or (), strict=True))
         texts = dict(zip(stored["ids"], stored["documents"] or (), strict=True))
@@ -162,7 +162,7 @@ class ChromaTable:
 
 
 def _met(condition: Condition) -> Where:
-    """Return a condition as a filter of Chroma, which keeps lists of whole numbers and of floats apart."""
+    """Return a condition as a filter of Chroma, in which lists of whole numbers and lists of floats are different types."""
     met: list[Any] = []
     if condition.least is not None:
         met = [{condition.field: {"$gte": condition.least}}]
@@ -193,7 +193,7 @@ def pages_of(
     connection : Connection
     collection : chromadb.Collection
     parts : list of str
-        What Chroma returns of a document beside its id: ``documents``, ``metadatas``, ``embeddings``.
+        The parts of a document to read beside its id: ``documents``, ``metadatas``, ``embeddings``.
     """
     offset = 0
     while True:

@@ -95,7 +95,7 @@ class ChromaTarget(TableTarget[ChromaTable]):
         return ChromaTable(self._connection, collection, schema)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows of a collection of somebody else; the document of a row is its text."""
+        """Iterate over the rows of a collection that another program made; the document of a row is its text."""
         with self._connection.errors():
             collection = self._connection.client().get_collection(
                 self.names["live"], embedding_function=None

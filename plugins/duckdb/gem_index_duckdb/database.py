@@ -72,7 +72,7 @@ class Database(SqlDatabase):
     def batches(self, statement: str, size: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
         """Execute a query and iterate over its rows, all of one state of the database."""
         with self._errors.caught(duckdb.Error):
-            # A connection of its own: the next statement on the same one would end the query.
+            # A separate connection: the next statement on the same connection would end the query.
             cursor = self._connection.cursor()
             try:
                 cursor.execute(statement)
@@ -96,6 +96,6 @@ def _may_be_database(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             begin = file.read(12)
-    except OSError:  # missing, or not readable: DuckDB says so
+    except OSError:  # missing, or not readable: DuckDB reports this
         return True
     return not begin or begin[8:] == b"DUCK"

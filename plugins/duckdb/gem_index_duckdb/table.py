@@ -89,14 +89,14 @@ class DuckDbTable(SqlTable):
         return SparseVector(np.array(indices, np.int64), np.array(values, np.float32))
 
     def is_one_of(self, field: str, values: str) -> str:
-        """Compare the field and the members of its list as texts, and as numbers since 1 and 1.0 are equal."""
+        """Compare the field and the members of its list as texts, and also as numbers, because 1 and 1.0 are equal."""
         member = f"json_extract_string(metadata, {_path(field)} || '[*]')"
         found = f"list_append({member}, json_extract_string(metadata, {_path(field)}))"
         wanted = f"list_transform({values}, lambda value: json_extract_string(value, '$'))"
         return f"(list_has_any({found}, {wanted}) OR list_has_any({_numbers(found)}, {_numbers(wanted)}))"
 
     def number_of(self, field: str) -> str:
-        """Return a number; of a text the one that is written in it."""
+        """Return the number in a field; for a text, the number that is written in it."""
         return f"TRY_CAST(json_extract_string(metadata, {_path(field)}) AS DOUBLE)"
 
 

@@ -1,7 +1,7 @@
 """A folder of files for ``_bulk`` as a target, for servers that are filled from elsewhere.
 
-``live/index.json`` is the body that creates the index. Each batch is a file, ``live/000001.ndjson`` and so on: sent in this
-order to ``_bulk`` they bring the index into the state of the folder, again if they are sent twice.
+``live/index.json`` is the body that creates the index. Each batch is a file, ``live/000001.ndjson`` and so on. Send the
+files to ``_bulk`` in this order to bring the index into the state of the folder; sending them twice changes nothing.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class BulkFilesTarget(FolderTarget[BulkFilesTable]):
         self._engine: type[Engine] = ENGINES[url.scheme]
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
-        """Return the fields whose names an index does not take, and integers of more than 64 bits."""
+        """Return the fields whose names an index does not accept, and integers of more than 64 bits."""
         return unsupported(metadata)
 
     def open_table(self, folder: Path) -> BulkFilesTable:

@@ -1,4 +1,4 @@
-"""From documents to the form in an index, and back."""
+"""Convert documents to their form in an index, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST_KEY = 512  # bytes of an _id
 
 
 def key_of(identifier: str) -> str:
-    """Return the ``_id`` of a document: its own id, or a hash of one that the server does not take."""
+    """Return the ``_id`` of a document: its id, or a hash of the id if the server does not accept it."""
     encoded = identifier.encode()
     if 0 < len(encoded) <= _LONGEST_KEY:
         return identifier
@@ -126,7 +126,7 @@ def index_body(engine: type[Engine], schema: TargetSchema) -> dict[str, Any]:
 
 
 def schema_of(description: Mapping[str, Any]) -> TargetSchema | None:
-    """Return the schema that stands in an index's mapping; None if gem-index did not create it."""
+    """Return the schema from the mapping of an index; None if gem-index did not create the index."""
     return TargetSchema.from_strings(description.get("mappings", {}).get("_meta", {}))
 
 

@@ -142,7 +142,7 @@ class Engine(ABC):
             raise TargetUnavailableError(self._shown, self._errors.reason(error)) from error
         except self._failures() as error:
             self._fail(error)
-        except ValueError as error:  # of the client: an address that is none
+        except ValueError as error:  # an error of the client: the address is invalid
             raise ConfigError(
                 f"found the target {self._shown}: {self._errors.reason(error)}; expected the address of a server"
             ) from error
@@ -208,7 +208,7 @@ class Elasticsearch(Engine):
 
     @staticmethod
     def settings() -> Json:
-        """Return nothing: the server's defaults suit."""
+        """Return nothing, because the server's defaults are good."""
         return {}
 
     @staticmethod

@@ -25,11 +25,11 @@ _VALUES: Mapping[str, Any] = {
     "float": int | float,
     "double": int | float,
 }
-"""The types of JSON that a server indexes as they are in a field of a type; it converts others."""
+"""For each type of field, the JSON types that a server indexes without conversion."""
 
 
 def match_query(words: SparseVector, filters: Sequence[Json]) -> Json:
-    """Return a query whose scores are the inner products of words; of more than 1,000 terms the heaviest count."""
+    """Return a query whose scores are the inner products of words; at most the 1,000 heaviest terms are used."""
     heaviest = np.argsort(-words.values, kind="stable")[:_MOST_TERMS]
     terms = [
         {"rank_feature": {"field": f"words.{index}", "linear": {}, "boost": weight}}
@@ -41,13 +41,13 @@ def match_query(words: SparseVector, filters: Sequence[Json]) -> Json:
 
 
 def filters_of(conditions: Sequence[Condition], metadata: Mapping[str, Any]) -> list[Json]:
-    """Return the filters of those conditions whose values are of the types of their fields.
+    """Return filters for the conditions whose values have the types of their fields.
 
     Parameters
     ----------
     conditions : sequence of Condition
     metadata : mapping
-        The mapping of the field ``metadata``, in which a field is as soon as a document has it.
+        The mapping of the field ``metadata``; it has a field as soon as a document has it.
     """
     fields = metadata.get("properties", {})
     return [
@@ -78,7 +78,7 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def _range(path: str, least: Any, most: Any) -> Json:
-    """Return a filter that numbers of a range pass, also where a field of whole numbers has cut off their fractions."""
+    """Return a filter for a range of numbers; it allows that a field of whole numbers has cut off fractions."""
     bounds: dict[str, Any] = {}
     if least is not None:
         bounds["gte"] = math.floor(least)

@@ -38,7 +38,7 @@ class IndexTable:
     index : str
         The index itself.
     alias : str
-        The name through which is written: a bulk request to an index that was deleted would create it again.
+        The alias for writing: a bulk request to the name of a deleted index would create the index again.
     schema : TargetSchema
     """
 
@@ -85,7 +85,7 @@ class IndexTable:
         return [Neighbor(hit.id, cosine(hit.score)) for hit in found]
 
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
-        """Return the k documents with the largest inner product of words, of which the server keeps 9 bits each."""
+        """Return the k documents with the largest inner product of words; the server stores each weight in 9 bits."""
         if k < 1 or not len(words.indices):
             return []
         return self._search({"size": k, "query": match_query(words, self._filters)})
@@ -98,7 +98,7 @@ class IndexTable:
             yield from_hit(hit, self.schema.dimension)
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of documents, also of those that a search does not see yet."""
+        """Return the metadata of documents, including documents that a search does not see yet."""
         if not ids:
             return {}
         body = {"ids": [key_of(each) for each in dict.fromkeys(ids)]}

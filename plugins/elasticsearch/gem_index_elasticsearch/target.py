@@ -43,8 +43,8 @@ class IndexTarget(TableTarget[IndexTable]):
     Parameters
     ----------
     url : TargetUrl
-        ``elasticsearch+https://host:9200/?index=faq``, or ``opensearch+https://``; further options: ``ca_certs``, the file
-        of the certificates that the server's is checked with.
+        ``elasticsearch+https://host:9200/?index=faq``, or ``opensearch+https://``; further options: ``ca_certs``, a file of
+        certificates with which the server's certificate is checked.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class IndexTarget(TableTarget[IndexTable]):
         return IndexTable(self._engine, str(self.url), index, alias, schema)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the documents of an index or alias of somebody else: their ids, and the fields of their sources."""
+        """Iterate over the documents of an index or alias of another program: their ids, and the fields of their sources."""
         name = self.names["live"]
         found = self._engine.request("GET", f"/{name}") or {}
         vectors = {each for index in found.values() for each in vector_fields(index["mappings"])}

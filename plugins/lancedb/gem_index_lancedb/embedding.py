@@ -45,7 +45,7 @@ class GemEmbeddings(TextEmbeddingFunction):
     fingerprint: str | None = None
     """The expected fingerprint of the encoder."""
     max_retries: int = 0
-    """None: an error stays one."""
+    """None: LanceDB does not repeat calls after an error."""
 
     _provider: NamedProvider | None = PrivateAttr(default=None)
 

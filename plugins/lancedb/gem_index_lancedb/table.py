@@ -41,8 +41,8 @@ _WRITES = 500
 def arrow_schema(schema: TargetSchema) -> pa.Schema:
     """Return the schema of a table, whose metadata holds the values of ours and the embedding function.
 
-    A text without words has no vector: a vector of zeros would come first for a query to which all others are unlike,
-    as LanceDB's own default is the Euclidean distance.
+    A text without words has no vector. LanceDB's default is the Euclidean distance, with which a vector of zeros would come
+    first for a query that is unlike all other texts.
     """
     fields = [
         pa.field("id", pa.string(), nullable=False),
@@ -85,8 +85,8 @@ class LanceDbTable:
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
         """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
 
-        Conditions are left out that a JSON path cannot hold: fractions, strings that would have to be escaped,
-        and more than 20 values, for which a path each is slow.
+        Conditions that a JSON path cannot express are left out: fractions, strings that need escapes, and more than 20
+        values, because one path per value is slow.
         """
         narrowed = copy(self)
         narrowed._filter = " AND ".join(filter(None, map(_met, conditions)))
@@ -261,7 +261,7 @@ def _dense(vectors: pa.FixedSizeListArray, missing: np.float32) -> npt.NDArray[n
 def _met(condition: Condition) -> str:
     """Return a condition as SQL with JSON paths, which compare the members of a list one by one.
 
-    LanceDB's JSON paths hold whole numbers only, so that bounds are widened; empty if a value cannot be written.
+    LanceDB's JSON paths have only whole numbers, so bounds are widened. Empty if a value cannot be written.
     """
     if not (condition.is_plain and condition.is_short):
         return ""
@@ -291,5 +291,5 @@ def _among(ids: Sequence[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a string of SQL; a quote is doubled, and nothing else has a meaning in it."""
+    """Return a string of SQL; only a quote has a special meaning, and is doubled."""
     return "'" + text.replace("'", "''") + "'"

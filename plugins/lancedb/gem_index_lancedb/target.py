@@ -95,7 +95,7 @@ class LanceDbTarget(TableTarget[LanceDbTable]):
         return LanceDbTable(self._database, table, schema)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows of one version of a table of somebody else."""
+        """Iterate over the rows of one version of a table that another program made."""
         table = self._database.open(self.names["live"])
         with self._database.errors():
             rows = table.search().select(columns_of_rows(table.schema))

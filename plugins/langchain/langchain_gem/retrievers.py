@@ -84,7 +84,7 @@ class GemRetriever(BaseRetriever):
         return await super(GemRetriever, found).abatch(inputs, config, **kwargs)
 
     def _with_found(self, queries: list[str], arguments: dict[str, Any]) -> Self:
-        """Return a retriever that knows the answers to some queries; itself if one of them has an error."""
+        """Return a retriever with the answers to some queries; the retriever itself if a query raises an error."""
         changes = {name: each for name, each in arguments.items() if name != "return_exceptions"}
         try:
             found = search_many(self._collection, queries, **self._settings(changes))

@@ -30,7 +30,7 @@ _OUR_NAMES = {
     "client": "home=FOLDER",
     "collection_metadata": "nothing: a collection has no metadata of its own",
 }
-"""What to write instead of arguments of other stores."""
+"""Our names for arguments of other stores."""
 
 
 class GemVectorStore(VectorStore):
@@ -340,7 +340,7 @@ def search_many(
     pieces: bool = False,
     **options: Any,
 ) -> list[list[tuple[Document, float]]]:
-    """Search a collection with several queries at once; as :func:`search` for each of them, but for texts without words.
+    """Search a collection with several queries at once, like :func:`search` for each; a text without words is an error.
 
     Raises
     ------
@@ -361,13 +361,13 @@ def _scored(hits: Sequence[SearchResult], pieces: bool) -> list[tuple[Document, 
 
 
 def _refuse(kwargs: dict[str, Any]) -> None:
-    """Refuse arguments that other stores take and this one would have to ignore."""
+    """Raise an error for arguments of other stores that this store would have to ignore."""
     if kwargs:
         raise TypeError(f"found the argument {', '.join(kwargs)}, which this store does not take")
 
 
 def _choice(embedding: Embeddings | None) -> dict[str, Any]:
-    """Return the word vectors and configuration that embeddings were made with."""
+    """Return the word vectors and configuration with which embeddings were made."""
     if embedding is None:
         return {}
     if not isinstance(embedding, GemEmbeddings):

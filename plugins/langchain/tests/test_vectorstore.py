@@ -346,7 +346,7 @@ class TestWriting:
         [
             ([{}], None, ValueError, "2 texts, 1 metadatas and 2 ids"),
             (None, ["1"], ValueError, "2 texts, 2 metadatas and 1 ids"),
-            (None, ["1", "1"], DuplicateIdError, "'1' came twice"),
+            (None, ["1", "1"], DuplicateIdError, "'1' occurs twice"),
             (
                 [{}, {"at": {1, 2}}],
                 None,

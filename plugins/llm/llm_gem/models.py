@@ -1,6 +1,6 @@
 """Encoders as embedding models of ``llm``.
 
-A collection of ``llm`` keeps the id of its model and nothing else, so an id holds the encoder's fingerprint: after a refit
+A collection of ``llm`` stores only the id of its model, so the id includes the encoder's fingerprint: after a refit
 the old id is unknown, and ``llm`` refuses to compare vectors of two encoders.
 """
 
@@ -30,7 +30,7 @@ class GemEmbeddingModel(EmbeddingModel):
     fingerprint : str
         Of the encoder; the first twelve digits are part of the model's id.
     choice : EncoderChoice
-        What opens it.
+        The choice that opens the encoder.
     """
 
     supports_text = True

@@ -78,8 +78,8 @@ class MilvusTable:
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
         """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
 
-        Conditions are left out whose strings would have to be escaped in Milvus' expressions, and those with more than
-        20 values, which milvus-lite compares one by one.
+        Some conditions are left out: those whose strings need escapes in Milvus' expressions, and those with more than 20
+        values, which milvus-lite compares one by one.
         """
         narrowed = copy(self)
         narrowed._filter = " and ".join(
@@ -207,7 +207,7 @@ class MilvusTable:
             self._loaded = True
 
     def _send(self, batch: TargetBatch) -> None:
-        """Upsert documents by one request, or by halves where the server takes only smaller ones."""
+        """Upsert documents by one request; if the server accepts only smaller requests, by halves."""
         rows = [
             {
                 "pk": primary_key(identifier),
@@ -247,7 +247,7 @@ def _met(condition: Condition) -> str:
         values = [json.dumps(each, ensure_ascii=False) for each in condition.values]
         equal = " or ".join(
             f"{field} == {each}" for each in values
-        )  # milvus-lite takes no 'in' of JSON
+        )  # milvus-lite does not support 'in' for JSON
         return f"({equal} or json_contains_any({field}, [{', '.join(values)}]))"
     least = "" if condition.least is None else f"{field} >= {condition.least!r}"
     most = "" if condition.most is None else f"{field} <= {condition.most!r}"

@@ -24,8 +24,8 @@ __all__ = ["MilvusTarget"]
 _INTEGERS = range(-(2**63), 2**64)
 _LARGEST_JSON = 65_536  # bytes
 _DYNAMIC = "$meta"
-"""The field of all fields that the schema of a collection does not name."""
-_SHORT_JSON = 8192  # characters, of at most four bytes; without spaces, which Milvus counts, it may be half as long
+"""The field in which Milvus stores all fields that are not in the schema of a collection."""
+_SHORT_JSON = 8192  # characters of at most four bytes; Milvus also counts spaces, without which the text may be half as long
 
 
 class MilvusTarget(AliasTarget[MilvusTable]):
@@ -100,7 +100,7 @@ class MilvusTarget(AliasTarget[MilvusTable]):
         return MilvusTable(self._database, name, schema, str(self.url))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the entities of a collection of somebody else, without vectors."""
+        """Iterate over the entities of a collection that another program made, without vectors."""
         described = self._database.call("describe_collection", self.alias)
         fields = [each["name"] for each in described["fields"] if not _holds_vectors(each)]
         if described.get("enable_dynamic_field"):

@@ -1,1 +1,1 @@
-"""The paper's tables again: its supervised tasks, its ablation, its figure, its examples and its running times."""
+"""Repeat the paper's tables: its supervised tasks, its ablation, its figure, its examples and its running times."""

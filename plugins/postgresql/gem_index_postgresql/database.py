@@ -48,7 +48,7 @@ class Database(SqlDatabase):
     url : str
         The target without secrets, for messages.
     parameters : mapping of str to str
-        Of libpq; what is missing it takes from its own environment variables and files.
+        Options of libpq; missing ones come from its environment variables and files.
 
     Raises
     ------
@@ -132,7 +132,9 @@ class Database(SqlDatabase):
         """Undo the open transaction, if there is one."""
         held = self._held
         if held is not None and held.info.transaction_status != pq.TransactionStatus.IDLE:
-            with suppress(psycopg.Error):  # the server rolls back what it loses
+            with suppress(
+                psycopg.Error
+            ):  # if the connection is lost, the server rolls back the transaction
                 held.execute("ROLLBACK")
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from gem_index_postgresql.database import Database
 __all__ = ["LARGEST", "TERMS", "PostgresqlTable"]
 
 LARGEST = {"vector": 2000, "halfvec": 4000}
-"""The most dimensions that pgvector's HNSW takes, by type."""
+"""The largest number of dimensions that pgvector's HNSW accepts, by type."""
 _NEIGHBOURS, _CANDIDATES = 32, 200
 """Of the HNSW graph. With pgvector's own 16 and 64 a search finds 0.94 of the ten nearest among 10,000 sentences."""
 _VALUES: dict[str, Callable[[Any], Any]] = {"vector": Vector, "halfvec": HalfVector}
@@ -77,7 +77,7 @@ class PostgresqlTable(SqlTable):
         )
 
     def store(self, batch: TargetBatch) -> None:
-        """Insert documents by COPY; those that may be there already through a temporary table and one INSERT."""
+        """Insert documents by COPY; documents that may exist already go through a temporary table and one INSERT."""
         self._refuse_zero_bytes(batch)
         kind, database = self._type_as_asked(), self._postgresql
         vectors = map(_VALUES[kind], batch.vectors)
@@ -117,7 +117,8 @@ class PostgresqlTable(SqlTable):
         met, values = self.met(3)
         distance = f"vector <#> $1::float4[]::{self._existing_type()}"
         if self._conditions:
-            distance = f"({distance}) + 0"  # by a scan: the index would find rows first, and then leave most of them out
+            # by a scan: the index would first find rows, and then the filter would remove most of them
+            distance = f"({distance}) + 0"
         rows = self._database.rows(
             f"SELECT id, -({distance}) FROM {self._table} WHERE {met} ORDER BY {distance} LIMIT $2",
             [vector.tolist(), max(0, k), *values],
@@ -136,14 +137,14 @@ class PostgresqlTable(SqlTable):
         return [Neighbor(identifier, float(score)) for identifier, score in rows]
 
     def words_of(self, text: str) -> SparseVector:
-        """Return the sparse vector in a text such as ``{1:0.5,7:1}/1000000000``."""
+        """Return the sparse vector that a text such as ``{1:0.5,7:1}/1000000000`` describes."""
         found = PgSparseVector.from_text(text)
         return SparseVector(
             np.array(found.indices(), np.int64), np.array(found.values(), np.float32)
         )
 
     def is_one_of(self, field: str, values: str) -> str:
-        """Compare JSON values; a list contains a value, too, that stands in it."""
+        """Compare JSON values; a list also equals each of its members."""
         return f"metadata -> {field} @> ANY ({values}::jsonb[])"
 
     def number_of(self, field: str) -> str:
@@ -169,7 +170,7 @@ class PostgresqlTable(SqlTable):
         return bool(found)
 
     def _type_as_asked(self) -> str:
-        """Return the type of the vectors; raise ConfigError if the URL asks for another table than there is."""
+        """Return the type of the vectors; raise ConfigError if the options of the URL differ from the existing table."""
         kind = self._existing_type()
         if self._kind not in (None, kind):
             raise ConfigError(
@@ -197,7 +198,7 @@ class PostgresqlTable(SqlTable):
         return name
 
     def _words_type(self, begin: str) -> str:
-        """Return the type of the sparse vectors behind a text; nothing if the table has none."""
+        """Return the SQL of a column for sparse vectors, to append to a text; empty if the table has none."""
         return f"{begin}sparsevec({TERMS})" if self.schema.words else ""
 
     def _refuse_many_terms(self, batch: TargetBatch) -> None:

@@ -25,7 +25,7 @@ __all__ = ["PostgresqlTarget"]
 
 _INDEXES = ("hnsw", "exact")
 _LIBPQ = ("host", "port", "sslmode", "sslrootcert", "sslcert", "passfile", "service", "options")
-"""Options of the URL that libpq is given as they are."""
+"""Options of the URL that are passed to libpq unchanged."""
 _EXPONENT = re.compile("[0-9][eE]")
 _OF_VECTORS = ("type", "index")
 _NAMING = ("table", "schema", "host", "port", "service")
@@ -70,7 +70,7 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
             "sslkey": url.secret("sslkey"),
         }
         given = {name: value for name, value in parameters.items() if value}
-        # The others do not name the table: a later push may leave them out.
+        # The other options do not identify the table: a later push may leave them out.
         named = {key: url.options[key] for key in _NAMING if key in url.options}
         self.url = replace(url, options=named)
         # Type and index are those of the vectors.

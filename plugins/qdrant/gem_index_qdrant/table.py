@@ -56,8 +56,8 @@ class QdrantTable:
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
         """Return the same table, whose ``query`` and ``match`` find only rows that meet the conditions.
 
-        Conditions on fields are left out whose names Qdrant would have to be given in quotes, and those with more than 20
-        values, each of which is a range if it is a number.
+        Some conditions are left out: on fields whose names need quotes in Qdrant, and those with more than 20 values,
+        because each number is a range.
         """
         narrowed = copy(self)
         met: list[models.Condition] = [
@@ -158,7 +158,7 @@ class QdrantTable:
         """Do nothing: a server builds its index by itself."""
 
     def _send(self, batch: TargetBatch) -> None:
-        """Upsert documents by one request, or by halves where the server takes only smaller ones."""
+        """Upsert documents by one request; if the server accepts only smaller requests, by halves."""
         points = [
             models.PointStruct(
                 id=point_id(identifier),

@@ -22,7 +22,7 @@ from gem_index_qdrant.table import QdrantTable, scrolled
 __all__ = ["QdrantTarget"]
 
 _INTEGERS = range(-(2**63), 2**64)
-"""Others a server would round."""
+"""The integers that a server stores exactly; it would round others."""
 
 
 class QdrantTarget(AliasTarget[QdrantTable]):
@@ -82,7 +82,7 @@ class QdrantTarget(AliasTarget[QdrantTable]):
         return QdrantTable(self._database, name, schema, str(self.url))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the points of a collection of somebody else: the id of the point, and the fields of its payload."""
+        """Iterate over the points of a collection of another program: the id of the point, and the fields of its payload."""
         for record in scrolled(self._database, self.alias, with_vectors=False):
             yield row_of(record.payload or {}, id=record.id)
 

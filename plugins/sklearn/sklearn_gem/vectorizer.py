@@ -52,7 +52,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     encoder_ : GemEncoder or CombinedEncoder
         After ``fit``.
     words_ : WordFeatures, optional
-        After ``fit``: what makes the columns of the words, None without ``words``.
+        After ``fit``: the encoder of the columns of words, None without ``words``.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class GemVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _word_features(self) -> WordFeatures | None:
-        """What makes the columns of the words, None without words."""
+        """The encoder of the columns of words, None without ``words``."""
         if self.words and not hasattr(self, "encoder_"):
             raise NotFittedError(
                 "this GemVectorizer has words=True and is not fitted; expected a call of fit, which learns the words"

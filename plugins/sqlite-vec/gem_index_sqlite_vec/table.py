@@ -25,7 +25,7 @@ from gem_index_sqlite_vec.database import Database
 
 __all__ = ["SqliteVecTable"]
 
-_LARGEST_K = 4096  # of sqlite-vec's own nearest-neighbour query
+_LARGEST_K = 4096  # the largest k of sqlite-vec's own nearest-neighbour query
 
 
 class SqliteVecTable:

@@ -88,7 +88,7 @@ class SqliteVecTarget:
             return self._find("staged")
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows of a table or view of somebody else, also of a virtual one; vectors are bytes."""
+        """Iterate over the rows of a table, virtual table or view that another program made; vectors are bytes."""
         database = self._database()
         columns = database.rows("SELECT name FROM pragma_table_info(?)", (self._name,))
         names = [name for (name,) in columns]
@@ -172,7 +172,7 @@ class SqliteVecTarget:
         return SqliteVecTable(self._database(), generation, schema)
 
     def _add(self, state: str, schema: TargetSchema) -> SqliteVecTable:
-        """Create the tables of a generation in the place of an earlier one, and note it."""
+        """Create the tables of a generation instead of an earlier one, and record it in the notes."""
         database = self._database()
         if not self._noted():
             database.rows(

@@ -14,7 +14,7 @@ from txtai_gem.provider import OpensProvider
 __all__ = ["DIMENSIONS", "GemSparseVectors"]
 
 DIMENSIONS = 2**16
-"""Of a vector: txtai's index computes with all of them. Terms of the same index are added up."""
+"""Dimensions of a vector: few, because txtai's index computes with all of them. Values of terms with one index are added."""
 
 
 class GemSparseVectors(OpensProvider, SparseVectors):

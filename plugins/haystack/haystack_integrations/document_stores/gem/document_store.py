@@ -24,7 +24,7 @@ from gem_index.results import SearchResult
 __all__ = ["GemDocumentStore"]
 
 _REST = "_haystack"
-"""Metadata entry with the parts of a Haystack document other than content and metadata."""
+"""The metadata entry for all parts of a Haystack document except content and metadata."""
 
 
 class GemDocumentStore:
@@ -131,7 +131,7 @@ class GemDocumentStore:
             raise ValueError("found something other than Documents; expected a list of Documents")
         if (
             policy == DuplicatePolicy.OVERWRITE
-        ):  # of two documents with the same id the last counts, else the first
+        ):  # of two documents with the same id, the last is stored with this policy, else the first
             once = {document.id: document for document in documents}
             ordered = [_to_stored(document) for document in once.values()]
             report = self.collection.upsert(ordered, progress=progress)
@@ -290,7 +290,7 @@ def _to_stored(document: Document) -> StoredDocument:
 
 
 def _from_hit(hit: SearchResult, pieces: bool) -> Document:
-    """Return a found document, or its piece: that has none of the parts that belong to the whole, such as an embedding."""
+    """Return a found document, or its piece without the parts that belong to the whole document, such as an embedding."""
     if not pieces or hit.piece is None:
         return _from_stored(hit.id, hit.text, dict(hit.metadata), hit.score)
     row = hit.as_row()

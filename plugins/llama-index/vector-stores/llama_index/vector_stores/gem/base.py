@@ -58,12 +58,12 @@ _UNSUPPORTED_FIELDS = (
 
 @dataclass(frozen=True)
 class _Diversity:
-    """How the mode ``mmr`` selects.
+    """The options of the mode ``mmr``.
 
     Attributes
     ----------
     threshold : float, optional
-        From 0, only different nodes, to 1, only similar to the query.
+        0 selects only for difference, 1 only for similarity to the query.
     searched : int
         Number of nodes from which it selects.
     """
@@ -437,7 +437,7 @@ def _fields(config: GemConfig | Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 def _refuse(names: Iterable[str]) -> None:
-    """Refuse arguments that other stores take and this one would have to ignore."""
+    """Raise an error for arguments of other stores that this store would have to ignore."""
     if names:
         raise TypeError(
             f"found the argument {', '.join(sorted(names))}, which this store does not take"

@@ -27,7 +27,7 @@ _OWN_TEXT = "_text"
 """Metadata entry with the node's own text, if it differs from the embedded text."""
 
 _PLACE = ("parent", "piece", "start", "end")
-"""Metadata that every piece has beside its node's."""
+"""Metadata that every piece has in addition to the metadata of its node."""
 
 
 def embedded_text(node: BaseNode) -> str:
@@ -53,10 +53,10 @@ def from_stored(text: str, metadata: Mapping[str, Any]) -> BaseNode:
 
 
 def piece_node(hit: SearchResult) -> BaseNode:
-    """Return the found piece of a node, whose source is that node; the node itself if its text is not cut.
+    """Return the found piece of a node, whose source is that node; the node itself if it is not divided.
 
-    Its place is one in the node's own text. Metadata that were embedded before that text are left out of the piece, unless
-    it holds nothing else: then it has no place.
+    The place of the piece counts from the beginning of the node's own text. Metadata that were embedded before this text are
+    removed from the piece. If the piece has only metadata, it keeps them and has no place.
     """
     node = from_stored(hit.text, hit.metadata)
     if hit.piece is None:
