@@ -84,7 +84,7 @@ def test_the_help_is_divided_into_panels(gem):
     [
         (
             "build",
-            "vectors index language whole prune json id-field text-field clean on-error chunk help",
+            "vectors index language synonyms whole prune json id-field text-field clean on-error chunk help",
         ),
         ("search", "show snippets mode min-score where rerank why json jsonl help"),
     ],

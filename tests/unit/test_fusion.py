@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 
 from gem_index.index.fusion import fuse_ranks, fuse_scores
 from gem_index.index.hits import best_of
-from gem_index.index.terms import counts_in_match, match_weights
+from gem_index.index.terms import QueryTerms, counts_in_match, match_weights
 from gem_index.text.analyzer import ENGLISH
 from gem_index.text.tokens import frequent_english
 
 DENSE = [(1, 0.9), (2, 0.6), (3, 0.3)]
 MATCHING = [(3, 0.9), (4, 0.6)]
+
+
+def weights_of(held, documents, analyzer):
+    """The weights of a query that has exactly the counted terms."""
+    return match_weights(QueryTerms(tuple(held)), held, documents, analyzer)
 
 
 def score(cosine, match):
@@ -166,7 +171,7 @@ def test_a_match_weighs_words_by_the_square_of_their_rarity():
     rank = frequent_english().index("the") + 1
     common = rarity(50, 100, 500 * (1 - (1 - 0.1 / (rank + 2.7)) ** 30))
     rare = rarity(1, 100)
-    found = match_weights({"xylophon": 1, "the": 50}, 100, ENGLISH)
+    found = weights_of({"xylophon": 1, "the": 50}, 100, ENGLISH)
     boosts = {"xylophon": math.log(1 + 99.5 / 1.5), "the": math.log(1 + 50.5 / 50.5)}
     total = rare**2 + common**2
     assert found == pytest.approx(
@@ -175,12 +180,12 @@ def test_a_match_weighs_words_by_the_square_of_their_rarity():
             "the": common**2 / (2.2 * total * boosts["the"]),
         }
     )
-    assert match_weights({}, 100, ENGLISH) == {}
+    assert weights_of({}, 100, ENGLISH) == {}
 
 
 def test_a_word_that_no_document_holds_counts_in_the_total():
-    alone = match_weights({"parcel": 0, "is": 2}, 5, ENGLISH)["is"]
-    assert alone < 0.1 * match_weights({"is": 2}, 5, ENGLISH)["is"]
+    alone = weights_of({"parcel": 0, "is": 2}, 5, ENGLISH)["is"]
+    assert alone < 0.1 * weights_of({"is": 2}, 5, ENGLISH)["is"]
 
 
 def test_a_word_with_symbols_that_no_document_holds_counts_nowhere():
@@ -192,6 +197,6 @@ def test_a_number_counts_three_times():
     """Numbers have at least two characters: people identify things by 4711 and a3, rarely by 7."""
     rare = math.log(1 + 99.5 / 1.5)
     for term, counts in (("4711", 3), ("a3", 3), ("7", 1), ("٤٢", 3)):
-        found = match_weights({term: 1, "xylophon": 1}, 100, ENGLISH)
+        found = weights_of({term: 1, "xylophon": 1}, 100, ENGLISH)
         total = (counts + 1) * rare
         assert found == pytest.approx({term: counts / (2.2 * total), "xylophon": 1 / (2.2 * total)})

@@ -17,7 +17,7 @@ from gem_index.index.lexical import LexicalIndex
 from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot
 from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
-from gem_index.index.terms import match_weights
+from gem_index.index.terms import QueryTerms, match_weights
 from gem_index.text.analyzer import ENGLISH
 
 FLAT = IndexKind("flat", "Flat")
@@ -297,7 +297,9 @@ class TestLexical:
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
         # deleted documents still count in the files' statistics, also for a match
         assert (len(extended), extended.documents) == (6, 7)
-        weights = match_weights(extended.frequencies(["bank"]), extended.documents, ENGLISH)
+        weights = match_weights(
+            QueryTerms(("bank",)), extended.frequencies(["bank"]), extended.documents, ENGLISH
+        )
         every = np.array([*self.IDS, 20])
         matches = dict(extended.match(weights, 10, every))
         assert all(0 < match < 1 for match in matches.values())

@@ -1,4 +1,4 @@
-"""Records of pushes into vector databases: a row for each target, and one for each of its documents."""
+"""What was pushed into vector databases: a row for each target, and one for each of its documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of documents (folders, queries, files), and the chunking of long texts."""
+"""Where documents came from (folders, queries, files), and how long texts are cut."""
 
 from __future__ import annotations
 

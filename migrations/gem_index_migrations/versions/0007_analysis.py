@@ -1,4 +1,4 @@
-"""The analyzers of collections, which divide texts into terms."""
+"""How the texts of a collection become terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add a column; existing collections keep the English stemmer of the first version."""
+    """Add a column; collections that are there keep the English stemmer of the first version."""
     op.add_column(
         "collections", sa.Column("analysis", sa.Text, nullable=False, server_default="{}")
     )

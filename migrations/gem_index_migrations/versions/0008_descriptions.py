@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add a column; existing collections get an empty description."""
+    """Add a column; collections that are there have an empty description."""
     op.add_column(
         "collections", sa.Column("description", sa.Text, nullable=False, server_default="")
     )
