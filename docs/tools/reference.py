@@ -145,7 +145,11 @@ class ApiReference:
     """
 
     def __init__(self, names: dict[str, str]) -> None:
-        loader = griffe.GriffeLoader(search_paths=[ROOT], docstring_parser=griffe.Parser.numpy)
+        loader = griffe.GriffeLoader(
+            search_paths=[ROOT],
+            docstring_parser=griffe.Parser.numpy,
+            allow_inspection=False,  # the libraries of kernels would be imported
+        )
         self._package = loader.load("gem_index")
         loader.resolve_aliases(implicit=True)
         self._pages: dict[str, str] = {}

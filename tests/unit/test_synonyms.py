@@ -139,6 +139,15 @@ class TestFiles:
         with pytest.raises(InputError, match=message):
             read_synonyms(path)
 
+    def test_the_longest_file(self, monkeypatch, tmp_path):
+        path = tmp_path / "synonyms.txt"
+        path.write_bytes(b"a, b\n")
+        monkeypatch.setattr("gem_index.readers.synonyms._LONGEST", 5)
+        assert read_synonyms(path).groups == (("a", "b"),)
+        path.write_bytes(b"a, bc\n")
+        with pytest.raises(InputError, match="has more than 5 bytes"):
+            read_synonyms(path)
+
     def test_a_missing_file(self, tmp_path):
         with pytest.raises(InputError, match="no such file"):
             read_synonyms(tmp_path / "none.txt")
