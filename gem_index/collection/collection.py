@@ -42,13 +42,13 @@ Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 class Collection(CollectionTables, CorpusQuestions):
     """A named set of documents with one model; made by :class:`~gem_index.home.Home`.
 
-    Any number of threads and processes may search; one at a time writes. A search sees every document whose write had
+    Any number of threads and processes may search; only one of them writes at a time. A search sees every write that
     returned before the search began.
 
     Parameters
     ----------
     access : CollectionAccess
-        Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
+        The collection's rows, files and caches, for other packages of gem-index; not part of the stable interface.
     """
 
     @property
@@ -92,23 +92,24 @@ class Collection(CollectionTables, CorpusQuestions):
         documents : iterable
             Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
             :func:`gem_index.readers.documents_from`. A :class:`~gem_index.readers.FolderReader` reads only new or changed
-            files; a :class:`~gem_index.readers.QueryReader` with ``since`` only such rows.
+            files; a :class:`~gem_index.readers.QueryReader` with ``since`` reads only new or changed rows.
         id : str, optional
-            The field or column of the id. By default that of :attr:`reading`, else ``id``; without one, a hash of the
-            content.
+            The field or column of the id; by default the one in :attr:`reading`, else ``id``. A document without this field
+            gets a hash of its content as id.
         text : str or sequence of str, optional
-            The field or column of the text. By default that of :attr:`reading`, else ``text``. Several are joined by a blank
-            line. ``NAME*2`` counts twice, and so does one of several that is called title, subject, question or heading.
+            The field or column of the text; by default the one in :attr:`reading`, else ``text``. Several fields are joined
+            by a blank line. ``NAME*2`` counts twice. If there are several names without a weight, a field called title,
+            subject, question or heading also counts twice.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         clean : sequence of str, optional
-            What to remove from texts that are not in a :class:`~gem_index.Document`: ``html``, ``auto``, ``quotes``,
-            ``signatures``. By default that of :attr:`reading`, else nothing.
+            What to remove from the texts: ``html``, ``auto``, ``quotes``, ``signatures``; by default what :attr:`reading`
+            has, else nothing. The text of a :class:`~gem_index.Document` is not changed.
         on_existing : {"replace", "keep", "refuse"}
             What to do with a document whose id is stored already: replace the stored one, keep it (it counts as unchanged),
             or raise an error.
         prune : bool
-            Delete documents of the folder or query whose file or row no longer exists.
+            Delete the stored documents of a folder or query if their file or row no longer exists.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total.
 
@@ -180,17 +181,18 @@ class Collection(CollectionTables, CorpusQuestions):
         """Write a field of the metadata, such as the topic of each document, in one transaction.
 
         Afterwards filters find the documents by it. The texts and the fit stay as they are, a map is removed. If a document
-        is stored again later, for example by ``build`` with the same file, its metadata are those of the new document.
+        is stored again later, for example by ``build`` with the same file, it has only the metadata of the new document.
 
         Parameters
         ----------
         field : str
             A name without ``.``, ``"``, ``[``, ``]`` and ``$``.
         values : mapping of str to JSON value
-            The value for the id of each document; ids that the collection does not have are ignored. A document without a
-            value, or with None, does not have the field afterwards.
+            A value for each id; ids that the collection does not have are ignored. Documents without a value, or with None,
+            lose the field.
         where : mapping, optional
-            A filter as for :meth:`search`: other documents without a value keep what they have.
+            A filter as for :meth:`search`. Documents that it does not accept keep the field as it is, unless ``values`` has
+            their id.
         replace : bool
             Whether documents may have the field already.
         progress : bool or callable, optional
@@ -199,7 +201,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Returns
         -------
         int
-            How many documents changed.
+            The number of documents that changed.
 
         Raises
         ------
@@ -276,8 +278,8 @@ class Collection(CollectionTables, CorpusQuestions):
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the collection's present texts and encode them all with it.
 
-        Searches use the old model until the new one is complete. After a kill the same call, on the same documents, resumes
-        from the fitted model and the last checkpoint (saved about every minute).
+        Searches use the old model until the new one is complete. If the process is killed, the same call on the same
+        documents resumes from the fitted model and the last checkpoint (saved about every minute).
 
         Raises
         ------
@@ -326,8 +328,8 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> PushReport:
         """Push the collection into a vector database; later pushes send only what has changed.
 
-        Changes include deletions. After a kill the same call continues. After a refit all vectors are written to a staged
-        table, which then replaces the live table.
+        Changes include deletions. If the process is killed, the same call resumes the push. After a refit, all vectors are
+        written to a staged table, which then replaces the live table.
 
         Parameters
         ----------
@@ -336,7 +338,7 @@ class Collection(CollectionTables, CorpusQuestions):
         full : bool
             Write the whole table of an earlier push again, even if somebody else changed it.
         dry_run : bool
-            Only count what would change. If an earlier push was interrupted in its last step, that step is completed.
+            Only count what would change. If an earlier push was interrupted in its last step, this call completes the step.
         batch : int
             Documents per batch, 1 to 100,000.
         texts : bool
@@ -344,15 +346,15 @@ class Collection(CollectionTables, CorpusQuestions):
         drop_unsupported : bool
             Leave out metadata that the database cannot store, instead of an error.
         words : bool
-            Store a sparse vector of the words beside each dense vector, if the database has sparse vectors. A table that
-            exists is kept as it is, until it is replaced.
+            Store a sparse vector of the words beside each dense vector, if the database has sparse vectors. An existing
+            table keeps its form, with or without sparse vectors, until it is replaced.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
         Raises
         ------
         ConfigError
-            If the URL is malformed, the table is not one of gem-index, or metadata cannot be stored.
+            If the URL is malformed, gem-index did not make the table, or metadata cannot be stored.
         TargetChangedError
             If the table has changed since the last push.
         MissingTargetError
@@ -387,8 +389,8 @@ class Collection(CollectionTables, CorpusQuestions):
         query : str or array (dimension,)
             A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
         k : int, optional
-            At least 1; fewer come back only if fewer documents are accepted. None, with ``min_score``, for all documents
-            with at least this score.
+            The number of results, at least 1; fewer are returned only if fewer documents are accepted. With None and
+            ``min_score``, all documents with at least this score are returned.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -447,7 +449,7 @@ class Collection(CollectionTables, CorpusQuestions):
     def similar(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
     ) -> SearchResults:
-        """Return the documents that are nearest in meaning to a document of the collection, best first, without itself.
+        """Return the documents that are nearest in meaning to another document of the collection, best first.
 
         Parameters
         ----------
@@ -481,7 +483,7 @@ class Collection(CollectionTables, CorpusQuestions):
     # ------------------------------------------------------------ verification
 
     def verify(self, fix: bool = False, progress: ProgressOption = None) -> list[Problem]:
-        """Compare files and documents with their recorded hashes, and the ids of the index with those of the documents.
+        """Check the hashes of files and documents, and that index and database have the same documents.
 
         Parameters
         ----------

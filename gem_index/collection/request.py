@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 NEAR = 0.95
-"""Near-duplicate threshold, the default.
+"""The default near-duplicate threshold.
 
 In archives of questions (Quora, SemEval) and pairs of captions and headlines (STS Benchmark), pairs at or above 0.95 differ
 in spelling, articles, word order or a number. Between 0.95 and 0.85, more and more pairs ask for different things.
 """
 
 ROUNDING = 1e-6
-"""Rounding of unit vectors in float32: with this margin, equal directions reach a threshold of 1."""
+"""Margin for the rounding of float32 unit vectors: with it, the cosine of equal directions reaches a threshold of 1."""
 
 
 def check_threshold(threshold: object, what: str) -> float:
@@ -68,20 +68,20 @@ class SearchOptions(TypedDict, total=False):
         Only documents with at least this score, on the scale of the mode; see
         :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate` stored.
     fusion : str
-        How ``hybrid`` combines the two: ``weighted``, the default, by (cosine + 2.25 match) / 3.25, or ``rrf``, by their
-        ranks; see :mod:`gem_index.index.fusion`.
+        How ``hybrid`` combines cosine and BM25: ``weighted``, the default, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
+        their ranks; see :mod:`gem_index.index.fusion`.
     fingerprint : str, optional
         The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
         even if their lengths are equal.
     rerank : bool
         Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score is (c
-        + 2.25 match) / 3.25, where c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best passage of 20
-          words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
+        + 2.25 match) / 3.25; c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best passage of 20
+        words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
     why : bool
         Explain each result: how much each word, and each pair of words, adds to its cosine with the query.
     collapse : bool or float
-        Show only the best of a group of near-duplicates, with the ids of the others in ``similar``; there are still k
-        results. True (for 0.95), or the near-duplicate threshold. Re-ranking is done after collapsing.
+        Show only the best result of each group of near-duplicates, with the ids of the others in ``similar``; the search
+        still returns k results. True (for 0.95), or the near-duplicate threshold. Re-ranking is done after collapsing.
     pieces : bool
         Return each piece as a result of its own, with its document's id and metadata. Otherwise a result is a document, with
         its best piece if it has pieces.
@@ -89,12 +89,12 @@ class SearchOptions(TypedDict, total=False):
         Compute the cosines of the results from their texts. Otherwise, with an approximate index, they come from vectors in
         16 bits per number, and differ by at most 1e-4.
     correct : bool
-        Replace a word that no document contains by the most similar word of the collection, which differs in one letter, or
-        in two if the word has nine letters or more. True by default; ``dense`` corrects nothing.
+        If no document contains a word of the query, replace it with the most similar word of the collection. The two differ
+        in one letter, or in at most two if the word has nine letters or more. True by default; ``dense`` corrects nothing.
         :attr:`~gem_index.results.SearchResults.corrected` lists the replaced words.
     offset : int
-        How many of the best results to leave out, so that ``k=10, offset=10`` returns the second page. Pages are parts of
-        one list; with ``rerank`` or ``boost``, those within the first 100 results.
+        How many of the best results to leave out, so that ``k=10, offset=10`` returns the second page. The pages are parts
+        of one list; with ``rerank`` or ``boost``, this holds only for the first 100 results.
     boost : str, optional
         Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The score of the best results (at least
         100) is multiplied by (1 + 2^(-age / 30 days)) / 2, or by (1 + votes / (votes + 10)) / 2, and by 1/2 without a value.
@@ -123,8 +123,8 @@ class SearchOptions(TypedDict, total=False):
 class SearchRequest:
     """A query with its options; see :class:`SearchOptions`.
 
-    Without ``best_piece``, results have no pieces. To find pieces, each long text must be divided again; a measurement needs
-    only ids and scores.
+    If ``best_piece`` is false, results have no pieces. Measurements need only ids and scores, and finding the pieces takes
+    time, because each long text must be divided again.
 
     Raises
     ------
@@ -211,12 +211,12 @@ class SearchRequest:
         return self.mode == "hybrid" and self.fusion == "rrf"
 
     def reaching(self, bound: float | None) -> SearchRequest:
-        """Return the request with a number instead of the ``min_score`` ``auto``."""
+        """Return the request; if its ``min_score`` is ``auto``, the bound replaces it."""
         return replace(self, min_score=bound) if self.min_score == "auto" else self
 
     @property
     def least_score(self) -> float | None:
-        """The ``min_score`` as a number; ``auto`` has been replaced before (:meth:`reaching`)."""
+        """The ``min_score`` as a number; :meth:`reaching` must have replaced ``auto`` before."""
         assert self.min_score != "auto"
         return self.min_score
 

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-_OPTIONAL = ("piece", "passage", "weak", "collection")  # fields that JSON has if they are not None
+_OPTIONAL = ("piece", "passage", "weak", "collection")  # JSON leaves them out if None
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class FoundPiece:
     number : int
         1 for the first piece of the document.
     start, end : int
-        Its place in the document's text, in characters.
+        The place of the piece in the document's text, in characters.
     heading : str
         The headings above it, joined by `` > ``.
     hits : int
-        Number of the document's pieces that score at least as high as the last result.
+        Number of the document's pieces that reach the lowest score among the best pieces of all results.
     page : int, optional
         The page on which it begins, if the text has pages: from a PDF, or divided by form feeds.
     """
@@ -113,7 +113,7 @@ class SearchResult:
         Parameters
         ----------
         why, similar : bool
-            Whether to include them.
+            Whether to include these fields.
         """
         row = asdict(self)
         if isinstance(self.text, WeightedText):
@@ -168,9 +168,10 @@ class SearchResults(list[SearchResult]):
 class UpsertReport:
     """The counts of an upsert; all counted changes are durable.
 
-    ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the collection's; if this upsert
-    detected it, ``language_share`` is the share of the sample in its most frequent language, 0 if the texts were too short.
-    After a build, ``known_words`` is the share of words, in a sample of the texts, that have a word vector.
+    ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the language of the collection. If
+    this upsert detected it, ``language_share`` is the share of the sampled texts that are in their most frequent language, 0
+    if the texts were too short. After a build, ``known_words`` is the share of the words of a sample of the texts that have
+    a word vector.
     """
 
     collection: str
@@ -192,10 +193,10 @@ class PushReport:
     """The counts of a push; every counted document is in the database.
 
     ``collection`` is None for documents without a collection. ``unchanged`` and ``documents`` are None if documents were
-    embedded into a table of pieces with more than 10,000 rows, because the whole table would have to be read to count its
-    documents. ``words`` tells whether the table has sparse vectors of words; it is None if the database cannot hold
-    them. ``words_due`` tells whether the table has at least twice as many rows as
-    its word statistics have texts; a push in full renews them.
+    embedded into a table of pieces with more than 10,000 rows: to count its documents, the whole table would have to be
+    read. ``words`` tells whether the table has sparse vectors of words; it is None if the database cannot store sparse
+    vectors. ``words_due`` tells whether the table has grown to at least twice the number of texts in its word statistics; a
+    full push computes the statistics again.
     """
 
     collection: str | None
@@ -221,7 +222,7 @@ class DeleteReport:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The index files in use, their last ``seq``, and the number of documents in the tail."""
+    """The snapshot in use (index kind, directory, last ``seq``), and the number of documents stored since (the tail)."""
 
     kind: str
     snapshot: str | None
@@ -233,13 +234,13 @@ class IndexStatus:
 class CollectionStatus:
     """The status of a collection.
 
-    With several encoders, ``vectors`` and ``preset`` name each of them, and ``prior`` is the largest. ``fitted`` is the
-    number of texts of the fit, 0 for the background alone; ``since_fit`` the number of later documents; ``bytes`` the size
-    of the index files. ``language`` says how texts become terms, ``analyzer`` by which version of the analyzer: a collection
-    of version 1 has the English stemmer whatever its language, until it is built again with a language. ``dimension`` is the
-    dimension of the vectors. ``description`` says what the documents are; see :meth:`gem_index.Collection.set_description`.
-    ``calibration`` is ``void`` if the model, the chunking or the language has changed since
-    :meth:`gem_index.Collection.calibrate`.
+    With several encoders, ``vectors`` and ``preset`` have an entry for each of them, and ``prior`` is the largest.
+    ``fitted`` is the number of texts that the model was fitted on, 0 without a fit; ``since_fit`` is the number of documents
+    stored after the fit; ``bytes`` is the size of the index files. ``language`` and ``analyzer``, the version of the
+    analyzer, say how texts become terms: version 1 uses the English stemmer for every language, until the collection is
+    built again with a language. ``dimension`` is the dimension of the vectors. ``description`` says what the documents are;
+    see :meth:`gem_index.Collection.set_description`. ``calibration`` is ``void`` if the model, the chunking or the language
+    has changed since :meth:`gem_index.Collection.calibrate`.
     """
 
     name: str

@@ -22,14 +22,14 @@ from gem_index.text.units import unit_spans
 __all__ = ["calibrate", "check_expected", "lowest_score", "part_of", "score_reached_by"]
 
 _WRONG = 0.1
-"""The largest share of wrong first results at or above the score, from queries with known answers."""
+"""With known answers, at most this share of the first results at or above the score is wrong."""
 
 _LEFT_OUT = 0.7
 """The threshold is this quantile of the best scores of queries whose own document is left out (docs/evaluation.md)."""
 
 _SAMPLED = 1000  # documents
-_UNITS = 12  # words of a part
-_LEAST = 10  # queries: of fewer, one in ten cannot be told
+_UNITS = 12  # words of the part of a document that serves as a query
+_LEAST = 10  # queries: with fewer, a share of one in ten cannot be measured
 _BLOCK = 256  # queries that are searched at once
 
 
@@ -82,7 +82,7 @@ def check_expected(access: CollectionAccess, queries: Mapping[str, Sequence[str]
 
 
 def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
-    """Return a part of each of some documents, as long as a query, with the id of the document."""
+    """Return parts of a sample of the documents, as long as queries, each with the id of its document."""
     rng = np.random.default_rng(0)
     found = {}
     for stored in texts.sampled(_SAMPLED):
@@ -148,19 +148,19 @@ def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -
 
 
 def lowest_score(scores: F64, wrong: Mask, share: float = _WRONG) -> float | None:
-    """Return the lowest score at or above which at most this share is wrong, of at least ten; None if there is none.
+    """Return the lowest score that at least ten results reach, at most this share of them wrong; None if there is none.
 
     Parameters
     ----------
     scores : float64 array (n,)
-        Of first results.
+        The scores of first results.
     wrong : bool array (n,)
     share : float
     """
     order = np.argsort(-scores, kind="stable")
     scores, wrong = scores[order], wrong[order]
     counts = np.arange(1, len(scores) + 1)
-    last = np.append(scores[1:] < scores[:-1], True)  # of equal scores
+    last = np.append(scores[1:] < scores[:-1], True)  # the last of equal scores
     good = last & (counts >= _LEAST) & (np.cumsum(wrong) <= share * counts)
     places = np.flatnonzero(good)
     return float(scores[places[-1]]) if len(places) else None

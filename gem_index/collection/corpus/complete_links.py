@@ -30,9 +30,9 @@ def complete_parts(
     labels: I32 | None,
     request: DuplicatesRequest,
 ) -> I32:
-    """Return for each text of a group the number of its part; every two texts of a part are near in one of the views.
+    """Return for each text of a group the number of its part; every two texts of a part are near in a view.
 
-    The first text begins a part. Each other text joins the first part whose texts are all near to it, or begins one.
+    The first text begins a part. Each other text joins the first part whose texts are all near to it, or begins a new part.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def complete_parts(
         Numbers of distinct texts.
     vectors : float32 array (t, d)
     sets : tuple
-        The trigrams of all texts: see :meth:`~gem_index.collection.corpus.wordings.Wordings.sets`.
+        The trigrams of all texts; see :meth:`~gem_index.collection.corpus.wordings.Wordings.sets`.
     labels : int32 array (t,), optional
         Texts with different labels are never near.
     request : DuplicatesRequest
@@ -62,7 +62,7 @@ def _rows(
     labels: I32 | None,
     request: DuplicatesRequest,
 ) -> Iterator[npt.NDArray[np.bool_]]:
-    """Iterate over the texts: for each, which of all texts are near to it."""
+    """Iterate over the texts; yield for each a mask of the texts that are near to it."""
     every = np.asarray(vectors[texts], np.float64)
     trigrams = _matrix(texts, sets)
     sizes = np.diff(trigrams.indptr)

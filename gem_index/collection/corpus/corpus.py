@@ -22,12 +22,12 @@ from gem_index.text.tokens import WeightedText
 __all__ = ["Corpus", "read_corpus"]
 
 _BLOCK = 4096
-_HASH_BYTES = 16  # the chance that two of a billion texts share one is 1e-21
+_HASH_BYTES = 16  # the chance that two of a billion texts share a hash is 1e-21
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents at one moment, including documents that are deleted later.
+    """The documents of a collection at one moment; some may be deleted later.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def read_corpus(
     show: Progress | None,
     collect: Callable[[Sequence[str]], None] | None = None,
 ) -> Corpus:
-    """Read the documents that a filter accepts, all without one.
+    """Read the documents that a filter accepts, or all documents if there is no filter.
 
     ``collect`` is called with the distinct texts, block by block, in the order of their numbers.
 

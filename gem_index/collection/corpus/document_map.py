@@ -38,7 +38,7 @@ _NAMES_READ = 2_000  # documents that are read to find the names of fields
 _COLORS = 10  # values of a field with their own colour
 _BLOCK = 4096
 _PATIENCE = 3600.0  # seconds to wait for a writer, because a map takes minutes to compute
-_LARGEST = 1e300  # the largest number for ranges; larger integers are treated as values
+_LARGEST = 1e300  # the largest number for ranges; a field with larger ones is grouped by values
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
@@ -121,7 +121,7 @@ def _check_unchanged(
     Raises
     ------
     InputError
-        If it is not.
+        If the model is another one, or such a document was erased.
     """
     if now.map_directory != before.map_directory:
         raise InputError(

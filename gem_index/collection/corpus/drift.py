@@ -35,10 +35,10 @@ class Drift(Tabular):
     Attributes
     ----------
     documents, since_fit : int
-        Number of all documents, and of those added after the fit.
+        Number of all documents, and of the documents added after the fit.
     angles : tuple of float
-        Principal angles between the components of the model and the components of the present texts, for all its encoders,
-        in degrees, ascending.
+        Principal angles between the components of the model and the components of the present texts, for all encoders of the
+        model, in degrees, ascending.
     score_change : float
         Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
     refit_recommended : bool
@@ -47,8 +47,8 @@ class Drift(Tabular):
         Whether the documents after the fit are about new subjects; None if there are fewer than 20 different new texts, or
         fewer than 20 texts of the fit.
     advice : str
-        ``refit``; ``look`` if documents are about new subjects, although a refit would change little (read them, and
-        refit if they belong to the collection; or ``none``.
+        ``refit``; ``look`` if documents are about new subjects, although a refit would change little (read them, and refit
+        if they belong to the collection); or ``none``.
     """
 
     documents: int

@@ -31,7 +31,7 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-_LEAST = 1e-12  # the zero vector of a text without words is near to no other
+_LEAST = 1e-12  # above 0, the cosine of any text with a text without words
 
 
 def duplicates_of(
@@ -91,7 +91,7 @@ def _forests(
     request: DuplicatesRequest,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, I32]:
-    """Return, for each view and each text, the first text of the component that contains the text."""
+    """Return, for each view and each text, the first text of its component (the texts that are linked by near pairs)."""
     threads = load_settings().threads
     found = {}
     if WORDING in request.views:

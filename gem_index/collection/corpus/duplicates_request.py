@@ -33,7 +33,7 @@ VIEWS = (WORDING, MEANING)
 """The ways to compare two documents."""
 
 SINGLE = "single"
-"""A document of a group is near to at least one other."""
+"""Each document of a group is near to at least one other."""
 
 COMPLETE = "complete"
 """Every two documents of a group are near."""

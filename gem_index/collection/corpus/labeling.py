@@ -23,7 +23,7 @@ from gem_index.text.analyzer import Analyzer
 
 __all__ = ["label_documents"]
 
-_PARTS = 5  # of the examples, in cross-validation
+_PARTS = 5  # parts of the examples in cross-validation, at most
 _INVERSE_REGULARIZATION = 3.0
 _BLOCK = 2000  # documents
 
@@ -146,7 +146,7 @@ class _Classifier:
 def _cross_validated(
     texts: Sequence[str], vectors: F32, names: Names, analyzer: Analyzer, show: Progress | None
 ) -> tuple[Names, int]:
-    """Return for each text the label by a classifier that learned from other texts, and the number of parts."""
+    """Return for each text the label from a classifier that learned from other texts, and the number of parts."""
     parts = min(_PARTS, min(Counter(names.tolist()).values()))
     split = _scikit_learn().model_selection.StratifiedKFold
     predicted = names.copy()

@@ -41,9 +41,9 @@ class LabelQuality:
     label : str
     examples : int
     precision : float
-        Of the examples that the classifier gave this label, the share that really have it; 0 if no example got it.
+        Of the examples to which the classifier gave this label, the share that really have it; 0 without such examples.
     recall : float
-        Of the examples that have this label, the share that the classifier gave it.
+        Of the examples that have this label, the share to which the classifier gave it.
     """
 
     label: str
@@ -53,7 +53,7 @@ class LabelQuality:
 
 
 class Labels(list[DocumentLabel], Tabular):
-    """The labels of the documents, in the order in which the documents were stored; a table with a row for each.
+    """The labels of the documents, in the order in which the documents were stored; a table with a row for each document.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Labels(list[DocumentLabel], Tabular):
     interval : tuple of float
         The 95 % interval of the accuracy (Wilson, 1927).
     parts : int
-        Into how many parts the examples were divided for this.
+        Into how many parts the examples were divided for the cross-validation.
     unlabeled : int
         How many documents have no label, because they have no words or the probability is too low.
 
@@ -74,7 +74,7 @@ class Labels(list[DocumentLabel], Tabular):
     qualities, accuracy, interval, parts, unlabeled
         As above.
     changed : int
-        How many documents have another value of the field now.
+        How many documents got another value of the field.
     """
 
     def __init__(

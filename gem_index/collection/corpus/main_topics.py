@@ -22,7 +22,7 @@ def main_groups(centres: F32, count: int) -> list[int]:
     Raises
     ------
     InputError
-        If there are fewer topics than that.
+        If there are fewer topics than ``count``.
     """
     try:
         from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped, unused-ignore]
@@ -55,7 +55,7 @@ def main_topics(
         group: [t for t, g in zip(topics, groups, strict=True) if g == group] for group in groups
     }
     sizes = {group: sum(t.documents for t in found) for group, found in members.items()}
-    order = sorted(members, key=lambda group: -sizes[group])  # equal sizes: as their largest topics
+    order = sorted(members, key=lambda group: -sizes[group])  # stable: then by largest topic
     telling = words.joined([order.index(group) for group in groups]).telling()
     names = topic_names(telling)
     main = [

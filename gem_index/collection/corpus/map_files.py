@@ -30,8 +30,8 @@ _SHAPES = "os^D"  # matplotlib's markers; the page draws the same
 _LABEL_WORDS = 2
 _LABEL_LETTERS = 40
 _LEGEND_LETTERS = 50
-_LINE = 0.028  # height of a label, as a share of the map's
-_LETTER = 0.006  # half of the width of a letter
+_LINE = 0.028  # height of a label, as a share of the height of the map
+_LETTER = 0.006  # half of the width of a letter, as a share of the width of the map
 _TEXT = 300  # characters shown under the pointer
 _TEXTS = 6_000_000  # characters of all texts of a page; with many documents each text is shorter
 _LEAST_TEXT = 60
@@ -72,7 +72,7 @@ def map_path(path: str | Path, *more: str) -> Path:
     Raises
     ------
     InputError
-        If the name has another ending than a page, a picture, or one of the further endings.
+        If the ending of the name is not one of a page or a picture, or one of the further endings.
     """
     found = user_path(path)
     endings = (".html", *_PICTURES, *more)
@@ -107,7 +107,7 @@ def write_map(drawing: MapDrawing, target: Path) -> None:
 
 
 def _labels(drawing: MapDrawing) -> list[tuple[str, float, float]]:
-    """Return the label of each group and its position: the group's point that is nearest to its other points."""
+    """Return the label of each group, and its position: the point of the group that is nearest to the group's median."""
     found = []
     for number, group in enumerate(drawing.groups):
         mine = drawing.places[drawing.codes == number]
@@ -119,7 +119,7 @@ def _labels(drawing: MapDrawing) -> list[tuple[str, float, float]]:
 
 
 def _spaced(labels: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
-    """Move labels that would cover each other apart."""
+    """Move labels apart if they would cover each other."""
     placed: list[tuple[str, float, float]] = []
     for text, x, y in sorted(labels, key=lambda label: label[2]):
         for other, left, above in placed:

@@ -15,8 +15,8 @@ from gem_index.settings import load_settings
 __all__ = ["load_tsne", "place_texts"]
 
 _PERPLEXITY = 30
-_EARLY, _LATE = 250, 500  # iterations, as van der Maaten's and the library's defaults
-_INTERPOLATED = 10_000  # points from which forces are interpolated on a grid (FIt-SNE)
+_EARLY, _LATE = 250, 500  # iterations: the defaults of van der Maaten and of the library
+_INTERPOLATED = 10_000  # points; from this number on, forces are interpolated on a grid (FIt-SNE)
 _STEP = 10  # iterations between two reports
 _FEWEST = 8  # texts; with fewer, neighbourhoods have no meaning
 

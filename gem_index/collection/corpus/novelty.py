@@ -23,20 +23,18 @@ from gem_index.text.analyzer import Analyzer
 __all__ = ["NovelDocument", "Novelty", "Share", "measure_novelty", "novelty_of"]
 
 FITTED = 10_000
-"""Texts of the fit that are compared, at most."""
+"""The largest number of texts of the fit that are compared."""
 
 NEW = 5_000
-"""Texts after the fit that are compared, at most."""
+"""The largest number of texts after the fit that are compared."""
 
 FEWEST = 20
-"""Texts on either side, at least."""
+"""The smallest number of fitted texts, and of new texts."""
 
 BOUND = 2.5
-"""Standard errors of the interval, chosen by ``python -m benchmarks.novelty``."""
+"""Half the width of an interval in standard errors, chosen by ``python -m benchmarks.novelty``."""
 
-_FAR = (
-    0.9  # a text is far if its distance is above this quantile of the distances of the fitted texts
-)
+_FAR = 0.9  # quantile of the distances of the fitted texts; texts with larger ones are far
 _NEIGHBORS = 3
 _PERMUTATIONS = 200
 _EXAMPLES = 3
@@ -83,16 +81,16 @@ class Novelty:
     Attributes
     ----------
     compared, fitted : int
-        Number of distinct texts after the fit, and of the fit, that are compared: at most 5,000 and 10,000, at even
-        intervals.
+        Number of compared distinct texts: at most 5,000 after the fit, and at most 10,000 of the fit, at even intervals.
     far : Share
-        Texts whose nearest fitted text is farther than 90 % of the fitted texts are from their nearest one.
+        The share of new texts that are far: farther from the nearest fitted text than 90 % of the fitted texts are from the
+        nearest other one.
     together : Share
-        New texts among the 3 nearest texts of a new text.
+        The share of new texts among the 3 nearest texts of a new text, on average.
     found : bool
-        Whether one of the two shares is above the expected one, by its whole interval.
+        Whether the whole interval of at least one of the two shares is above its expected share.
     documents : tuple of NovelDocument
-        The far ones if new subjects are found, the farthest first.
+        The far documents if new subjects are found, the farthest first.
     topics : tuple of Topic
         Topics of these documents, the largest first. Their words distinguish them from the fitted texts. Without
         scikit-learn there is one topic.
@@ -151,7 +149,7 @@ def _share(share: float, expected: float, error: float) -> Share:
 def novelty_of(
     documents: DocumentRepository, encoder: Encoder, analyzer: Analyzer, fitted: Ids, new: Ids
 ) -> Novelty | None:
-    """Compare the new documents with the documents of the fit; None if there are fewer than 20 texts on either side."""
+    """Compare the new documents with the documents of the fit; None if either has fewer than 20 texts."""
     _, old_texts, old_vectors = _distinct(documents, encoder, _spread(fitted, FITTED))
     seqs, texts, vectors = _distinct(documents, encoder, _spread(new, NEW))
     if min(len(old_texts), len(texts)) < FEWEST:

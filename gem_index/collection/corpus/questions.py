@@ -37,8 +37,8 @@ class CorpusQuestions:
     def sparse_encoder(self, progress: ProgressOption = None) -> SparseEncoder:
         """Return an encoder of sparse word vectors with this collection's statistics, for a vector database.
 
-        The statistics are computed from the present texts, piece by piece; all texts are read. Documents of several pieces
-        have a sparse vector for each, as they have a dense one: see :mod:`gem_index.sparse`.
+        The statistics are computed from the present texts, piece by piece; all texts are read. A document of several pieces
+        has a sparse and a dense vector for each piece: see :mod:`gem_index.sparse`.
         """
         from gem_index.collection.state.word_statistics import fit_sparse_encoder
 
@@ -62,9 +62,9 @@ class CorpusQuestions:
         least the threshold; all pairs are tested. A group can be a chain (A near B, B near C), whose ends are further apart.
 
         Vectors cannot tell "I can log in" from "I can not log in". So two texts of at most 100 characters are not compared
-        if one has other numbers than the other, or only one has a negation. Opposites ("open" and "close", "on" and "off"),
-        directions ("Paris to London") and the same words in another order are not in one group. Lists of words find
-        negations in 15 languages, and opposites in nine.
+        if their numbers differ, or only one has a negation. Texts that differ by opposites ("open" and "close", "on" and
+        "off"), by a direction ("Paris to London") or by the order of the same words are not in one group. Lists of words
+        find negations in 15 languages, and opposites in nine.
 
         For the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name do not count.
 
@@ -117,15 +117,16 @@ class CorpusQuestions:
     ) -> Topics:
         """Return the topics of the documents: groups of their vectors by k-means, each named by its words.
 
-        The same documents give the same topics. Equal texts count once for k-means, but the numbers count every document.
+        The same documents give the same topics. Equal texts count once for k-means, but the size of a topic counts every
+        document.
 
         Parameters
         ----------
         n : int, optional
             Number of topics; by default √(distinct texts / 8), at most 24.
         main : int, optional
-            Number of main topics: groups of near topics, whose list is the attribute ``main`` of the result. By default the
-            topics are not grouped.
+            Number of main topics, which are groups of near topics; the attribute ``main`` of the result lists them. By
+            default the topics are not grouped.
         labels : sequence of str, optional
             Names to choose from: the ``name`` of each topic is the label whose vector is nearest to the center of the topic.
             By default it is the topic's first words.
@@ -177,12 +178,12 @@ class CorpusQuestions:
             A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. A record has the label in
             ``label`` or in a field with the name of ``field``, and the ``id`` of a document, a ``text``, or both.
         field : str
-            The field of the metadata that gets the labels, as of :meth:`gem_index.Collection.set_field`. Documents among the
+            The field of the metadata that gets the labels; see :meth:`gem_index.Collection.set_field`. Documents among the
             examples get the label of their example.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents get labels.
         min_probability : float
-            A document whose best label has a lower probability gets none.
+            A document whose best label has a lower probability gets no label.
         dry_run : bool
             Write nothing.
         replace : bool
@@ -264,9 +265,9 @@ class CorpusQuestions:
     ) -> Calibration:
         """Measure which scores are weak, store them, and return them; every later search tells which results are weak.
 
-        With queries, the score of a mode is the lowest at or above which at most one in ten first results is wrong. Without
-        queries, twelve consecutive words of each of at most 1,000 documents are a query, and the document itself is left
-        out of its results: the score is the one that seven in ten of these best other documents do not reach.
+        With queries, the score of a mode is the lowest one that still has at most one wrong in ten first results at or above
+        it. Without queries, each query is twelve consecutive words of a document (of at most 1,000 documents), and this
+        document is left out of the results. Then seven in ten queries have no result that reaches the score.
 
         A new model, chunking or language makes the calibration void; later documents do not.
 
@@ -282,8 +283,8 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If there are fewer than ten queries or documents with words, or the collection has no such document;
-            RecordError if a record has another form.
+            If there are fewer than ten queries or documents with words, or the collection does not have an expected
+            document; RecordError if a record has another form.
         """
         from gem_index.collection.corpus.calibrating import calibrate
         from gem_index.readers.expected import read_expected
@@ -294,7 +295,7 @@ class CorpusQuestions:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The result of the last :meth:`calibrate`; None before the first, and if another model made it void."""
+        """The result of the last :meth:`calibrate`; None before the first, and if the result is void."""
         with self.access.reading() as rows:
             return calibration_of(rows.record, rows.index_fingerprint())
 
@@ -342,12 +343,12 @@ class CorpusQuestions:
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how much a refit would change the cosines, and whether the new documents are about new subjects.
 
-        The model is compared with one that is fitted on all present texts, as by a refit (a fit on a sample would differ
+        The model is compared with one that is fitted on all present texts, as a refit does (a fit on a sample would differ
         because of its size). This takes as long as a fit; a refit also encodes and indexes.
 
         For new subjects, the texts that came after the fit are compared with the texts of the fit, by their nearest
-        neighbors: see :class:`gem_index.results.Novelty`. This part needs at least 20 texts on either side, and compares at
-        most 5,000 new and 10,000 fitted ones.
+        neighbors: see :class:`gem_index.results.Novelty`. This part needs at least 20 new and 20 fitted texts, and compares
+        at most 5,000 new and 10,000 fitted texts.
 
         Parameters
         ----------

@@ -116,7 +116,7 @@ class Topic:
     examples : tuple of TopicExample
         The documents nearest to its center, the nearest first.
     name : str
-        Its first words; other topics have other names.
+        Its first words, or a given label; each topic has a different name.
     main : str
         The name of the main topic that it belongs to; empty without main topics.
     """
@@ -149,7 +149,7 @@ class DocumentMap:
     places : float32 array (n, 2)
         From 0 to 1; the longer side is filled.
     topics : int32 array (n,)
-        For each document the position of its topic in ``words``.
+        For each document the position of its topic in ``words``; -1 without a topic.
     words : tuple of tuple of str
         Words of each topic, the largest topic first.
     fields : tuple of str

@@ -16,7 +16,7 @@ __all__ = ["TopicDocuments", "Topics"]
 
 
 class TopicDocuments(Tabular):
-    """A row for each document: its ``id``, the position of its ``topic``, and the names of this and of its main topic.
+    """A row for each document: its ``id``, the position of its ``topic``, and the names of the topic and its main topic.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class Topics(list[Topic], Tabular):
     points : tuple of TopicMapPoint
         Documents at even intervals, 10,000 at most, for a map.
     assigned : dict
-        For the id of each document, in the order in which they were stored, the position of its topic in the list; None for
-        a document without words.
+        The position in the list of each document's topic, by the id of the document; None for a document without words. The
+        documents are in the order in which they were stored.
     main : tuple of Topic
-        The main topics, the largest first; empty if none were asked for. Their documents are those of their topics.
+        The main topics, the largest first; empty if none were asked for. A main topic has all documents of its topics.
     """
 
     def __init__(

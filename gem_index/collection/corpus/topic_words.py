@@ -46,7 +46,7 @@ class TopicWords:
 
         @lru_cache(_REMEMBERED)
         def stems(word: str) -> tuple[tuple[str, str], ...]:
-            """Return the stems of a word, and the written form of each. Scripts without blanks give pairs of characters."""
+            """Return the stems of a word, each with its written form; in scripts without blanks, pairs of characters."""
             found = analyzer.words(word)
             if is_unspaced(word):
                 return tuple((stem, stem) for stem in found if stem not in self._stop)
@@ -67,7 +67,7 @@ class TopicWords:
         self._texts += 1
 
     def joined(self, groups: Sequence[int]) -> TopicWords:
-        """Return the same counts of larger groups: ``groups`` has the number of the larger group of each group."""
+        """Return the counts of larger groups: ``groups`` has for each group the number of its larger group."""
         larger = copy(self)
         larger._counts = [Counter[str]() for _ in range(max(groups) + 1)]
         for counts, group in zip(self._counts, groups, strict=True):
@@ -77,11 +77,11 @@ class TopicWords:
     def telling(self) -> list[tuple[str, ...]]:
         """Return for each group the words that distinguish it best from all texts, the best first.
 
-        A stem counts p log(p / q) · (1 - e). p is its share of the group's stems and q its share of all stems: this is its
-        part of the divergence of the group's words from all words. e from 0 to 1 tells how evenly the groups use it (the
-        entropy of its shares), so a word that most groups have, such as the name of a company, counts little. If there is
-        only one group, it cannot be compared with others: then a stem counts p log(1 + t / n), with n of t texts that have
-        it.
+        The score of a stem is p log(p / q) · (1 - e). p is the stem's share of the group's stems, and q is its share of all
+        stems: p log(p / q) is its part of the divergence of the group's words from all words. e, from 0 to 1, tells how
+        evenly the groups use the stem (the entropy of its shares), so a word that most groups have, such as the name of a
+        company, has a low score. A single group cannot be compared with others: then the score is p log(1 + t / n), where n
+        of all t texts have the stem.
 
         Stop words of the language, numbers and hexadecimal ids are left out, because they describe no topic.
         """
@@ -94,7 +94,7 @@ class TopicWords:
             stem: [counts[stem] / size for counts, size in zip(self._counts, sizes, strict=True)]
             for stem in named
         }
-        # with one more in each group: a stem that occurs once is not uneven
+        # one is added in each group, so that a stem that occurs once does not count as uneven
         evenness = {
             stem: _evenness(
                 [

@@ -115,7 +115,7 @@ def rows_with_words(vectors: F32) -> I64:
 
 
 def centres_of(vectors: F32, count: int) -> F32:
-    """Return centres (count, d) of length 1 of vectors (n, d), by k-means."""
+    """Return the centres (count, d) of vectors (n, d) by k-means, at unit length."""
     fit = _clustering()(count, n_init=_RESTARTS, random_state=0).fit(vectors)
     centres = np.asarray(fit.cluster_centers_, dtype=np.float32)
     lengths = np.linalg.norm(centres, axis=1, keepdims=True)
@@ -143,7 +143,7 @@ def _described(
     show: Progress | None,
 ) -> Topics:
     """Return the topics with their words and examples, and the points of a map."""
-    sizes = np.bincount(topics[corpus.texts] + 1)[1:]  # documents, equal texts too
+    sizes = np.bincount(topics[corpus.texts] + 1)[1:]  # numbers of documents, also with equal texts
     order = [int(t) for t in np.argsort(-sizes, kind="stable") if sizes[t]]
     firsts = np.unique(corpus.texts, return_index=True)[1]  # the first document of each text
     examples = [

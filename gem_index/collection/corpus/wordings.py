@@ -92,9 +92,9 @@ class Wordings:
         return members, begins
 
     def divide(self, texts: Sequence[int]) -> I32:
-        """Return a number for each text: texts in contrast by the order of words or by opposites have different numbers."""
+        """Return a number for each text: texts that differ by the order of words or by opposites have different ones."""
         orders: dict[int, dict[int, int]] = {}  # for each set of words, the number of each order
-        known: list[dict[str, int]] = []  # for each number, the signs of its texts
+        known: list[dict[str, int]] = []  # for each side, the signs of its texts
         numbers: dict[tuple[int, int], int] = {}
         found = np.empty(len(texts), np.int32)
         for place, text in enumerate(texts):

@@ -43,10 +43,10 @@ _Result = TypeVar("_Result")
 _Stored: TypeAlias = Mapping[int, StoredDocument]
 _LOG = logging.getLogger(__name__)
 
-_PIECES = 4  # documents that are looked at, at first, for each piece that is returned
+_PIECES = 4  # documents per requested piece that a search for pieces reads first; it reads more if they are too few
 
-_PLAIN_HITS = 100  # of a search that others wait for
-_PLAIN_QUERY = 1000  # characters of its query
+_PLAIN_HITS = 100  # results; a search for more is not batched
+_PLAIN_QUERY = 1000  # characters; a search with a longer query is not batched
 
 RERANKED = 100
 """The minimum number of hits that are re-ranked; more if ``k`` is larger."""
@@ -55,7 +55,8 @@ RERANKED = 100
 def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
     """Return the best documents for a request; see :meth:`gem_index.Collection.search`.
 
-    Plain requests of several threads are answered together: others may take so long that these would wait for them.
+    Plain requests of several threads are batched. Other requests are answered alone, so that plain ones do not wait for
+    them.
     """
     plain = not (asked.why or asked.rerank or asked.filtered or asked.offset or asked.boost)
     if isinstance(asked.query, str) and len(asked.query) > _PLAIN_QUERY:
@@ -73,8 +74,8 @@ def answer_all(
 ) -> list[SearchResults]:
     """Return the best documents for each request, all from one state of the collection.
 
-    The requests share their options; queries are encoded together, and searched in threads, as many as the settings say by
-    default.
+    The requests must have the same options. Queries are encoded together, and searched in threads; by default, the settings
+    have the number of threads.
     """
     threads = threads or load_settings().threads
     find = _answer_reranked if requests and requests[0].rerank else _from_one_state
@@ -87,7 +88,7 @@ def answer_all(
 
 
 def _candidates(asked: SearchRequest) -> SearchRequest:
-    """Return a request for all results that the order by metadata chooses from."""
+    """Return a request without offset; with a boost, for all results that the boost can reorder."""
     asked = asked.from_first
     if asked.boost is None or asked.k is None:
         return asked
@@ -97,7 +98,7 @@ def _candidates(asked: SearchRequest) -> SearchRequest:
 def _ordered(
     results: SearchResults, asked: SearchRequest, boost: Boost | None
 ) -> list[SearchResult]:
-    """Return the page of the results that a request wants, in its order."""
+    """Return the requested page of the results, in the requested order."""
     best = results if boost is None else boosted(results, boost)
     page = best[asked.offset : None if asked.k is None else asked.offset + asked.k]
     return page if asked.sort_by is None else sorted_by(page, asked.sort_by)
@@ -151,7 +152,7 @@ def _answer_at_once(
 def _rewritten(
     asked: SearchRequest, synonyms: Mapping[str, tuple[str, ...]], view: View
 ) -> SearchRequest:
-    """Return a request with synonyms in the place of forms of its query that no document contains."""
+    """Replace each form in a request's query by a synonym if no document contains the form."""
     return replace(asked, query=view.rewritten(str(asked.query))) if synonyms else asked
 
 
@@ -179,7 +180,7 @@ def _allowed(
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:
-    """Return a request for more documents: the best pieces may belong to documents that are not the best."""
+    """If pieces are requested, ask for more documents: the best pieces may belong to documents that are not the best."""
     if asked.pieces and asked.k is not None:
         return replace(asked, k=times * asked.k)
     return asked
@@ -188,7 +189,7 @@ def _wider(asked: SearchRequest, times: int) -> SearchRequest:
 def _has_best_pieces(
     results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
 ) -> bool:
-    """Tell whether no later document can have a better piece: a document scores at least as high as its pieces."""
+    """Tell whether no further document can have a better piece: a document scores at least as high as its pieces."""
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True
     if len(best) < times * asked.k or (asked.least_score or -math.inf) > best[-1].score:
@@ -239,12 +240,12 @@ def _results(
 
 
 def _marked(hits: SearchResults, bound: float | None) -> Iterable[SearchResult]:
-    """Return results that tell whether they are weak, if the calibration of the collection knows it."""
+    """Mark each result as weak or not, if the collection is calibrated for the search."""
     return hits if bound is None else (replace(hit, weak=hit.score < bound) for hit in hits)
 
 
 def _in_threads(work: Callable[[int], _Result], count: int, threads: int) -> list[_Result]:
-    """Return work(0), work(1), ..., a range of them in each thread."""
+    """Return work(0), work(1), ...; each thread computes a range of them."""
     threads = min(threads, count)
     if threads <= 1:
         return [work(place) for place in range(count)]
@@ -272,7 +273,7 @@ class _SharedTexts:
 
 
 def _shown(hit: SearchResult, chunking: Chunking) -> str:
-    """Return the text that was compared with the query: of a hit, or of its best piece."""
+    """Return the text that was compared with the query: the text of the hit, or of its best piece with the headings."""
     if hit.piece is None:
         return hit.text
     if chunking.headings and hit.piece.heading:
@@ -329,7 +330,7 @@ def similar_to(
     k: int,
     where: Mapping[str, Any] | None,
 ) -> SearchResults:
-    """Return the documents nearest to one of the collection; see :meth:`gem_index.Collection.similar`."""
+    """Return the documents nearest to one document; see :meth:`gem_index.Collection.similar`."""
     SearchRequest("k", k, where, "dense")  # checks k
     [identifier] = check_ids([document_id])
     with access.reading() as rows:

@@ -36,23 +36,23 @@ def with_pieces(
 ) -> list[SearchResult]:
     """Return results with the best piece of each divided document, or each piece as a result if pieces are requested.
 
-    A piece that is a result has its own score. In a hybrid search by ranks, this score is the one of a weighted search.
+    A piece that is a result has its own score. In a hybrid search by ranks, this is the score of a weighted search.
 
     Parameters
     ----------
     results : list of SearchResult
     seqs : sequence of int
-        Those of the results' documents, in the same order.
+        The ``seq`` of each result's document, in the same order.
     asked : SearchRequest
     view : View
         The state that was searched.
     vector : float32 array (d,), optional
-        Of the query.
+        The query's vector; a search by words has none.
     """
     cut = [cut_text(hit.text, view.pieces) for hit in results]
     if not asked.pieces and all(len(each.pieces) == 1 for each in cut):
         return results
-    if vector is None:  # of a search by words
+    if vector is None:  # a search by words
         vector = view.encoder.encode([str(asked.query)])[0]
     scored = _score_all([hit.text for hit in results], cut, seqs, asked, view, vector)
     if not asked.pieces:

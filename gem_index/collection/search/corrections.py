@@ -1,4 +1,4 @@
-"""Correct the words of a query that no document contains."""
+"""Correct words of a query if no document contains them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache of the pieces of the long texts that were found last, and their words: dividing a book takes a second."""
+"""A cache of pieces and words for the long texts that were found last: dividing a book takes a second."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gem_index.text.chunking import Chunking, Piece
 
 __all__ = ["CutText", "CutTexts", "cut_text"]
 
-_HELD = 64_000_000  # bytes of the whole cache
-_OF_PIECE = 200  # bytes
-_LONG = 20_000  # characters of a text whose pieces are cached
+_HELD = 64_000_000  # bytes in the whole cache
+_OF_PIECE = 200  # bytes of one piece, estimated
+_LONG = 20_000  # characters; only the pieces of texts at least this long are cached
 
 
 @dataclass
@@ -40,7 +40,7 @@ class CutText:
 
 
 class CutTexts:
-    """The texts that were divided last, as many as fit into ``most`` bytes; thread-safe."""
+    """The pieces of the long texts that were used last, up to ``most`` bytes; thread-safe."""
 
     def __init__(self, most: int = _HELD) -> None:
         self._most = most

@@ -1,4 +1,4 @@
-"""Evaluate filters on the values of fields that a snapshot stores, not on the metadata of every document."""
+"""Evaluate filters on the field values beside a snapshot, instead of the metadata of every document."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from gem_index.store.kinds import NUMBER, Kinds, check_orderings, merged
 
 __all__ = ["FieldFilter", "accepted_documents"]
 
-_EXACT = 2**53
+_EXACT = 2**53  # up to here, float64 represents every whole number
 
 
 class FieldFilter:
     """Finds the documents that a filter accepts, as :meth:`DocumentRepository.matching` does.
 
-    SQLite evaluates each condition on every value of its field, so a filter has only one meaning. The decision on a value is
-    then looked up for the documents of the snapshot. Later documents, and filters on fields whose values are not kept, are
-    left to SQLite.
+    SQLite decides each condition once for every different value of its field, or for every range of numbers; so a filter
+    means the same as in SQLite. The documents of the snapshot then get the decision for their value. SQLite itself filters
+    later documents, and evaluates filters on fields whose values are not stored beside the snapshot.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class FieldFilter:
         Raises
         ------
         FilterError
-            If the field has no name that a filter takes.
+            If a filter cannot have a field of this name.
         CorruptionError
             If the files of fields cannot be read.
         """
@@ -98,14 +98,14 @@ class FieldFilter:
         return merged({NUMBER: numbers[0]} if numbers and held == name else {}, later)
 
     def values(self, name: str) -> tuple[npt.NDArray[np.int64], list[Any] | F64] | None:
-        """Return the values of a field of all documents of the snapshot; None if the files do not have them.
+        """Return the values of a field in all documents of the snapshot; None if the files do not have them.
 
         Returns
         -------
         codes : int64 array (n,)
-            Of each document the position of its value in ``distinct``; -1 without the field.
+            The position of each document's value in ``distinct``; -1 for a document without the field.
         distinct : list or float64 array
-            None for a value that has no such field. An array ascends.
+            The different values. An array has ascending numbers; a list has None for an object that does not have the field.
 
         Raises
         ------
@@ -128,12 +128,12 @@ class FieldFilter:
         return np.where(np.isnan(values.numbers), -1, codes), numbers[~np.isnan(numbers)]
 
     def _column(self, key: str) -> tuple[str, Column] | None:
-        """Return the column that holds a field, and its name: "a.b" is a field, or one of the object "a".
+        """Return the column that holds a field, with its name: "a.b" is in column "a.b", or in the objects of "a".
 
         Raises
         ------
         _NotKeptError
-            If its values are not kept, or in two columns.
+            If the values of the field are not stored, or are in two columns.
         """
         names = {key, key.split(".")[0]}
         if not all(map(self._fields.knows, names)):
@@ -163,7 +163,7 @@ class FieldFilter:
         found = self._column(key)
 
         def judged(values: Sequence[str]) -> Mask:
-            """Decide for some values; the last is for documents without the field."""
+            """Decide the condition for some values, and at the end for documents without the field."""
             return self._documents.accepted_mask({key: condition}, [*_objects(name, values), "{}"])
 
         if found is None:
@@ -183,9 +183,9 @@ def accepted_documents(
     documents: FilteredDocuments,
     where: Mapping[str, Any],
 ) -> Ids:
-    """Return the documents that a filter accepts, after checking its fields and what it compares them with.
+    """Check the fields and the compared values of a filter, and return the documents that it accepts.
 
-    They ascend, and may include deleted and newer documents.
+    Their seqs ascend, and may include deleted and newer documents.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def accepted_documents(
 
     try:
         check_orderings(where, kinds)
-    except FilterError:  # what deleted documents had alone is no reason to refuse a filter
+    except FilterError:  # values that only deleted documents had are no reason to refuse a filter
         check_orderings(where, rows.documents.kinds)
     if not len(allowed):
         rows.documents.check_fields(where, documents.matching, kinds)
@@ -208,17 +208,17 @@ def accepted_documents(
 
 
 def _objects(name: str, values: Sequence[str]) -> list[str]:
-    """Return metadata as JSON, each with only one field."""
+    """Return for each value, as JSON, metadata that have only this field."""
     begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
     return [f"{begin}{value}}}" for value in values]
 
 
 class _NotKeptError(Exception):
-    """The values of a field in the filter are not kept."""
+    """The values of a field in the filter are not stored beside the snapshot."""
 
 
 def _bounds(condition: Any) -> F64:
-    """Return the numbers in a condition, ascending: the condition is the same for all numbers between two of them."""
+    """Return the numbers in a condition, ascending: between two of them, its result is the same everywhere."""
     found: list[float] = []
     left = [condition]
     while left:
@@ -235,7 +235,7 @@ def _bounds(condition: Any) -> F64:
 
 
 def _representatives(bounds: F64) -> list[float]:
-    """Return a number below m bounds, and of each bound itself and the next float, which may be the next bound: 2m + 1."""
+    """Return 2m + 1 numbers for m bounds: one below all, then each bound and the float after it."""
     if not len(bounds):
         return [0.0]
     points = np.stack([bounds, np.nextafter(bounds, np.inf)], axis=1).ravel()

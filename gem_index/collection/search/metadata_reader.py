@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 
 class MetadataReader:
-    """Reads the metadata that one transaction sees: from the files of fields beside the snapshot, else from the database.
+    """Reads the metadata that one transaction sees: from files beside the snapshot if they exist, else from the database.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ class MetadataReader:
                     _State(self._access, self._rows, FieldFilter(self._rows.documents, *files))
                 )
         except CorruptionError as error:
-            # a snapshot that was replaced meanwhile is removed; the database still shows the state of the transaction
+            # if the snapshot was replaced meanwhile, its files are gone; the database still has the state of the transaction
             if not self._access.views.replaced(directory):
                 _LOG.warning("%s; reading the stored documents instead", error)
         return work(_State(self._access, self._rows, None))
 
 
 class _State:
-    """The present documents, with the files of fields or without."""
+    """The present documents; ``fields`` is None if their values are read from the database."""
 
     def __init__(
         self, access: CollectionAccess, rows: CollectionRows, fields: FieldFilter | None
@@ -132,7 +132,7 @@ class _State:
         documents = self._fields or self._rows.documents
         accepted = accepted_documents(self._access, self._rows, documents, where)
         found = self._present[members(self._present, accepted)]
-        if not len(found) and len(accepted):  # deleted documents alone have such fields or values
+        if not len(found) and len(accepted):  # only deleted documents match
             return self._rows.documents.accepted(where)
         return found
 
@@ -140,7 +140,7 @@ class _State:
         return codes[np.searchsorted(self._present, seqs)]
 
     def _values(self, name: str) -> tuple[I64, list[Any] | F64]:
-        """Return the values of a field: ``distinct[codes[i]]`` for the present document i, whose code is -1 without one.
+        """Return codes and distinct values of a field: document i has ``distinct[codes[i]]``, or no value if its code is -1.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class _State:
 
 
 def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
-    """Return the rank of each value, and at the end the rank for documents without a value, which is the last."""
+    """Return the rank of each value, and at the end the last rank, which is for documents without a value."""
     ranks = np.full(len(distinct) + 1, len(distinct), np.int64)
     if isinstance(distinct, np.ndarray):  # numbers that ascend
         ranks[:-1] = np.arange(len(distinct))[:: -1 if descending else 1]
@@ -185,7 +185,7 @@ def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
 
 
 def _counted(value: Any) -> set[tuple[str, Any]]:
-    """Return the values that a filter can name in the value of a document, each with its kind: 1 is 1.0, and is not True."""
+    """Return the values in a document's value that a filter can match, each with its kind: 1 equals 1.0, but not True."""
     found = value if isinstance(value, list) else [value]
     return {(_kind(each), each) for each in found if isinstance(each, str | int | float)}
 

@@ -22,7 +22,7 @@ __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
 
 
 class Hit(NamedTuple):
-    """A found document: its score, and the cosine similarity and the BM25 score where its mode computes them."""
+    """A found document: its score, and its cosine and BM25 score if the mode computes them."""
 
     seq: int
     score: float
@@ -32,8 +32,8 @@ class Hit(NamedTuple):
     """The near-duplicates of this hit that come after it and are not shown."""
 
 
-_RANGE = 100  # hits that a search without a k begins with
-_MOST = 2**31  # documents of any collection
+_RANGE = 100  # hits that a search without k asks for first
+_MOST = 2**31  # more documents than any collection has
 
 
 def unit_vector(
@@ -44,7 +44,7 @@ def unit_vector(
     Raises
     ------
     InputError
-        If it is not of this dimension, is zero or not finite.
+        If it has another dimension, is zero, or is not finite.
     """
     try:
         row = np.asarray(vector, dtype=np.float64)
@@ -101,9 +101,9 @@ class Search:
     documents : TextsById
     asked : SearchRequest
     allowed : int64 array, optional
-        The documents that its filter accepts, ascending.
+        The documents that the filter of the request accepts, ascending.
     vector : float32 array (d,), optional
-        Of the query, from :func:`query_vectors`.
+        The query's vector, from :func:`query_vectors`.
     """
 
     def __init__(
@@ -140,7 +140,8 @@ class Search:
     def _collapsed(self, near: float) -> list[Hit]:
         """Return the k best hits without near-duplicates; each hit lists its near-duplicates that rank below it.
 
-        The last hit has its near-duplicates too: the search continues until a hit is a near-duplicate of none.
+        To list those of the last hit too, the search continues until it finds a hit that is a near-duplicate of no shown
+        hit.
         """
         k = self.asked.k
         asked = None if k is None else max(k, min(2 * (k + 1), _MOST))
@@ -215,7 +216,7 @@ class Search:
         return self.view.match(terms, k, allowed) if terms else []
 
     def cosines(self, seqs: Ids) -> F32:
-        """Return the cosines of ascending documents."""
+        """Return the cosines of documents, given by ascending seq."""
         assert self._vector is not None
         return self.view.cosines(self._vector, seqs, self._documents)
 

@@ -1,4 +1,4 @@
-"""The order of results by their metadata: a boost of recent or frequent documents, and an order by a field."""
+"""The order of results by their metadata: a boost by a date or a number, and a sort by a field."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def boosted(
 
 
 def sorted_by(results: Sequence[SearchResult], field: str) -> list[SearchResult]:
-    """Return the results in the order of a field, numbers before texts; those without a value last.
+    """Return the results in the order of a field, numbers before texts; results without a value come last.
 
     Parameters
     ----------
     results : sequence of SearchResult
         Equal values keep their order.
     field : str
-        With ``-`` before it, the largest first.
+        With ``-`` before it, the order of the values is reversed.
     """
     name, descending = field.removeprefix("-"), field.startswith("-")
     keyed = [(sort_key(field_of(hit.metadata, name)), hit) for hit in results]
@@ -128,7 +128,7 @@ def field_of(metadata: Mapping[str, Any], name: str) -> Any:
 
 
 def _number(value: object) -> float | None:
-    """Return a number, the largest one for a whole number beyond it; None for another value."""
+    """Return a number as a float, limited to the range of finite floats; None for another value."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(min(max(value, -sys.float_info.max), sys.float_info.max))

@@ -17,14 +17,14 @@ from gem_index.text.tokens import token_spans
 
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
 
-_WORDS = 20  # of a passage
-_MOST = 100  # passages of a text; the passages of a longer text have more words
+_WORDS = 20  # words of a passage
+_MOST = 100  # passages of a text; in a longer text, each passage has more words
 PASSAGE_SHARE = 0.3
 """Weight of the best passage's cosine; the cosine of the whole text has the remaining weight (docs/evaluation.md)."""
 
 
 def passages_of(text: str) -> list[tuple[int, int]]:
-    """Return the begin and end, in characters, of passages of 20 words that overlap by half; none of a shorter text."""
+    """Return begin and end, in characters, of passages that overlap by half; a text of at most 20 words has none."""
     spans = token_spans(text)
     if len(spans) <= _WORDS:
         return []

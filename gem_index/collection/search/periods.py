@@ -12,12 +12,12 @@ from gem_index.quoting import quoted
 __all__ = ["field_of_period", "in_periods", "part_of_date"]
 
 _PERIOD = re.compile(r"(year|month|day)\((.+)\)")
-_LENGTHS = {"year": 4, "month": 7, "day": 10}  # of ISO dates
+_LENGTHS = {"year": 4, "month": 7, "day": 10}  # characters at the beginning of an ISO date
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def field_of_period(name: str) -> tuple[str, str | None]:
-    """Return the field and the period of a name such as ``month(created)``; None for the name of a field."""
+    """Return the field and the period of a name such as ``month(created)``; the period is None for a plain field name."""
     found = _PERIOD.fullmatch(name)
     return (name, None) if found is None else (found[2], found[1])
 
@@ -38,7 +38,7 @@ def part_of_date(field: str, value: object, period: str) -> str:
 
 
 def in_periods(counts: FieldCounts, period: str, limit: int | None) -> FieldCounts:
-    """Return counts by periods instead of dates, in the order of time; with a limit, the last ones.
+    """Return counts by periods instead of dates, in the order of time; with a limit, only the last periods.
 
     Raises
     ------

@@ -33,16 +33,16 @@ __all__ = ["CollectionAccess", "CollectionRows"]
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of vectors in the snapshot, of deleted ones among them, and of documents in the tail."""
+    """The numbers of documents in the snapshot, of deleted documents among them, and of documents in the tail."""
 
-    vectors: int
+    indexed: int
     dead: int
     tail: int
 
     @property
     def documents(self) -> int:
         """The number of present documents."""
-        return self.vectors - self.dead + self.tail
+        return self.indexed - self.dead + self.tail
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class CollectionAccess:
 
     @contextmanager
     def writing_rows(self) -> Iterator[CollectionRows]:
-        """Yield the rows in a transaction that changes only rows, so it takes no write lock and does not sweep."""
+        """Yield the rows in a transaction that changes only rows; it takes no write lock and removes no leftover files."""
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)
 

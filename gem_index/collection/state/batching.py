@@ -14,7 +14,7 @@ __all__ = ["Batcher"]
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
-_LARGEST_BATCH = 16  # requests: the last one waits for all of them
+_LARGEST_BATCH = 16  # requests; each of them waits for the whole batch
 
 
 class _Pending(Generic[Request, Answer]):
@@ -23,9 +23,10 @@ class _Pending(Generic[Request, Answer]):
     Attributes
     ----------
     batch : list of _Pending
-        The requests that this caller answers, its own first; empty while it waits and after another one answered it.
+        The requests that this caller answers, its own first; empty while the caller waits, and if another caller answers its
+        request.
     answer : Answer or None
-        The answer that another caller found for this one.
+        The answer that another caller found for this request.
     ready : Lock
         Locked until the caller gets a batch or an answer, or must run its request alone.
     """
@@ -96,7 +97,7 @@ class Batcher(Generic[Request, Answer]):
                 self._queue.append(mine)
 
     def _leave(self, mine: _Pending[Request, Answer], answers: list[Answer]) -> None:
-        """Start the next batch of the queue, and give the answers to their callers; also after an interrupt."""
+        """Start the next batch of the queue, and give the answers to their callers, even after an interrupt."""
         following: list[_Pending[Request, Answer]] = []
         with self._lock:
             if mine.batch:

@@ -22,7 +22,7 @@ _BLOCK = 1000  # documents
 
 
 def column_names(fields: Sequence[str], own: Sequence[str]) -> dict[str, str]:
-    """Return the column of each metadata field: its name, ``metadata.NAME`` if another column has this name."""
+    """Return the column of each metadata field: its name, or ``metadata.NAME`` if another column has this name."""
     return {field: f"metadata.{field}" if field in own else field for field in fields}
 
 
@@ -52,7 +52,7 @@ def rows_with_fields(
     columns: Mapping[str, str],
     get: Callable[[list[str]], list[Document]],
 ) -> Iterator[dict[str, Any]]:
-    """Iterate over rows with metadata fields of the documents that they name in ``id``."""
+    """Iterate over rows, each with the metadata fields of the document that its ``id`` names."""
     if not columns:
         yield from map(dict, rows)
         return
@@ -70,7 +70,7 @@ def _fields(document: Document, columns: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(metadata: Mapping[str, Any], field: str) -> Any:
-    """Return the value of a field as filters name it, ``outer.inner`` inside an object; None without one."""
+    """Return the value of a field, named as in filters (``outer.inner`` inside an object); None without the field."""
     if field in metadata:
         return metadata[field]
     outer, _, inner = field.partition(".")

@@ -29,7 +29,7 @@ class StoredDocuments:
     Parameters
     ----------
     access : CollectionAccess
-        Its rows, files and caches, for other packages of gem-index; not part of the stable interface.
+        The collection's rows, files and caches, for other packages of gem-index; not part of the stable interface.
     """
 
     def __init__(self, access: CollectionAccess) -> None:
@@ -73,10 +73,10 @@ class StoredDocuments:
         limit : int, optional
             The largest number of documents to return. By default all are returned.
         sort_by : str, optional
-            A metadata field, numbers before texts; with ``-`` before it, the largest first. Documents without a value come
-            last.
+            A metadata field; its values ascend, numbers before texts. With ``-`` before the field, the values descend.
+            Documents without a value come last.
         newest_first : bool
-            The last change first, also among equal values of a field.
+            Documents that changed last come first, also among equal values of a field.
 
         Raises
         ------
@@ -109,24 +109,24 @@ class StoredDocuments:
     ) -> FieldCounts:
         """Count the documents by the values of a metadata field.
 
-        The number of a value is the number of documents that the filter ``{field: value}`` accepts: a list counts once for
-        each of its members, and 1 and 1.0 are one value.
+        The count of a value is the number of documents that the filter ``{field: value}`` accepts: a list counts once for
+        each different member, and 1 and 1.0 are one value.
 
         Parameters
         ----------
         field : str
-            As filters name it: ``author.name`` is a field of an object. ``year(created)``, ``month(created)`` and
+            Its name, as in filters: ``author.name`` is a field of an object. ``year(created)``, ``month(created)`` and
             ``day(created)`` count the documents by the part of a field of ISO dates, in the order of time.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are counted.
         limit : int, optional
-            The largest number of values to return, the most frequent first; of periods, the last ones. By default all are
+            The largest number of values to return: the most frequent values, or the last periods. By default all are
             returned.
 
         Returns
         -------
         FieldCounts
-            Equal numbers are in the order of the values.
+            Values with equal counts are in the order of the values.
 
         Raises
         ------
@@ -156,15 +156,15 @@ class StoredDocuments:
         Returns
         -------
         list of MetadataField
-            The name of each as filters have it (``outer.inner`` for a field of an object), the kinds of its values, and the
-            most frequent short values.
+            The name of each field, as in filters (``outer.inner`` for a field of an object), the kinds of its values, and
+            its most frequent short values.
         """
         with self.access.reading() as rows:
             return metadata_fields(rows.documents)
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The arguments other than the defaults of the DocumentReader that read the collection's files."""
+        """The arguments of the DocumentReader that read the collection's files, without those that have their default."""
         with self.access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
@@ -195,7 +195,7 @@ class StoredDocuments:
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that fill the collection, each with its reader's arguments other than the defaults."""
+        """The folders and queries that fill the collection, each with the arguments of its reader that are not defaults."""
         with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 

@@ -29,7 +29,7 @@ class FilteredDocuments(Protocol):
         ...
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of the values of a field of the documents after a seq."""
+        """Return the kinds of a field's values in the documents after a seq."""
         ...
 
 
@@ -61,7 +61,8 @@ class FilterCache:
         documents : FilteredDocuments
         where : mapping
         directory : str or None
-            The snapshot in use. Entries of another snapshot are forgotten, and so are its deleted documents.
+            The snapshot in use. The cache forgets entries from another snapshot; they may have documents that are deleted
+            now.
         last_seq : int
             The newest document that the answer must include.
 
@@ -98,7 +99,7 @@ class FilterCache:
         documents, directory, last_seq
             As for :meth:`matching`.
         name : str
-            Of the field.
+            The name of the field.
         """
         with self._lock:
             self._use(directory)

@@ -1,4 +1,4 @@
-"""The fields of the metadata: in a sample of documents, and how many documents have each value."""
+"""The metadata fields in a sample of documents, and the number of documents with each value of a field."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MetadataField:
 
     ``name`` is the name of the field in filters; ``kinds`` are the kinds of its values, such as ``number``, ``ISO date`` or
     ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
-    to 1; ``distinct`` is the number of its values, and of the members of its lists.
+    to 1; ``distinct`` is the number of its different values, where a list counts as its members.
     """
 
     name: str
@@ -48,7 +48,7 @@ class FieldCounts(Tabular):
     """How many documents have each value of a metadata field; a table with a row for each value.
 
     ``documents`` is the number of counted documents, ``missing`` the number of documents without a value, ``distinct`` the
-    number of different values. ``values`` has the most frequent values, the most frequent first.
+    number of different values. ``values`` has the most frequent values first, or periods in the order of time.
     """
 
     field: str
@@ -70,7 +70,7 @@ def metadata_fields(documents: DocumentRepository) -> list[MetadataField]:
 
 
 def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> list[MetadataField]:
-    """Return the fields of metadata, each as JSON, the most frequent first."""
+    """Return the fields in a sample of metadata, which are JSON texts; the most frequent field is first."""
     counts: dict[str, Counter[str]] = {}
     for metadata in sample:
         for name, value in _fields(json.loads(metadata)):
@@ -89,7 +89,7 @@ def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> li
 
 
 def _fields(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Iterate over the values of metadata, with the names that filters have for them."""
+    """Iterate over the values of metadata, each with its name in filters."""
     for key, value in metadata.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping) and not set(key).intersection('."['):
@@ -99,7 +99,7 @@ def _fields(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def _distinct(values: Counter[str]) -> int:
-    """Return the number of different values, each as JSON; a list stands for its members."""
+    """Return the number of different values, which are JSON texts; a list counts as its members."""
     found: set[str] = set()
     for value in values:
         known = json.loads(value) if value.startswith("[") else None

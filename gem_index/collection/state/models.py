@@ -45,7 +45,7 @@ def open_encoder(
     Raises
     ------
     FingerprintMismatchError
-        If its vectors' name now means other vectors.
+        If other word vectors now have the name of the model's vectors.
     CorruptionError
         If the stored components are not those that were fitted.
     """
@@ -57,7 +57,7 @@ def open_encoder(
 
 
 def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connection) -> Encoder:
-    """Return an unfitted encoder with a stored model's configuration, on the vectors that have its names today."""
+    """Return an unfitted encoder with a stored model's configuration, on the vectors that have its names now."""
     encoders = [
         GemEncoder(
             open_vectors(workspace, part.vectors, connection),
@@ -110,7 +110,7 @@ def _not_as_fitted(model: ModelRecord) -> CorruptionError:
 
 
 def record_of(encoder: Encoder, vectors: Sequence[str], name: str | None = None) -> ModelRecord:
-    """Return the stored form of an encoder; ``vectors`` are the home's names of the vectors of each part."""
+    """Return the stored form of an encoder; ``vectors`` has the name in the home of each part's vectors."""
     if isinstance(encoder, GemEncoder):
         return _record(encoder, vectors[0], name)
     parts = tuple(

@@ -20,7 +20,7 @@ _SAMPLE = 1000  # texts whose pieces are counted
 
 
 def index_fingerprint(encoder: str, chunking: Chunking, analyzer: Analyzer) -> str:
-    """Return the index fingerprint: the encoder's plus the chunking and the analyzer."""
+    """Return the index fingerprint: the encoder's fingerprint plus the chunking and the analyzer."""
     parts = [encoder]
     if chunking.chunk is not None:
         parts.append(json.dumps(chunking.fields, sort_keys=True))
@@ -59,7 +59,7 @@ class PieceEncoder:
     encoder : Encoder
     chunking : Chunking
     analyzer : Analyzer
-        Makes terms of their words, for word search.
+        Turns the words of the documents into terms, for word search.
     """
 
     encoder: Encoder

@@ -16,7 +16,7 @@ from gem_index.index.lexical_tail import LexicalTail
 
 __all__ = ["Tail"]
 
-_FORGOTTEN = 1000  # deleted documents; with more, the words of the tail are read again
+_FORGOTTEN = 1000  # documents in the word index beyond twice the tail; with more, it is rebuilt
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Tail:
     ids : int64 array (t,)
         The documents, by ascending ``seq``.
     vectors : float32 array (p, d)
-        Of all their pieces.
+        The vectors of all pieces of the documents.
     counts : int64 array (t,)
-        How many pieces each has.
+        How many pieces each document has.
     texts : tuple of str
     words : TailWords
-        Their words, and the words of documents of other states, which share this object.
+        The words of these documents, and of documents in other states of the collection, which share this object.
     """
 
     pieces: PieceEncoder
@@ -46,7 +46,7 @@ class Tail:
 
     @classmethod
     def empty(cls, pieces: PieceEncoder) -> Tail:
-        """Return the tail right after a snapshot."""
+        """Return a tail without documents, as right after a snapshot."""
         vectors = np.zeros((0, pieces.encoder.dimension), np.float32)
         none = np.zeros(0, np.int64)
         return cls(pieces, none, vectors, none, (), TailWords(pieces))
@@ -55,7 +55,7 @@ class Tail:
         return len(self.ids)
 
     def changed(self, gone: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
-        """Return the tail without deleted documents and with later documents, which are encoded.
+        """Return the tail without deleted documents, and with later documents, which this method encodes.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Tail:
         return np.maximum.reduceat(self.vectors @ query, self._starts)
 
     def holds(self, seqs: Ids) -> Mask:
-        """Tell which of some ascending documents are in the tail, bool (n,)."""
+        """Tell which documents, given by ascending seq, are in the tail, bool (n,)."""
         return among(seqs, self.ids)
 
     def places(self, seqs: Ids) -> I64:
@@ -114,7 +114,7 @@ class Tail:
         return self.vectors[begin : begin + int(self.counts[place])]
 
     def take(self, places: I64) -> F32:
-        """Return the vectors of documents of one piece (n, d)."""
+        """Return the vectors (n, d) of the documents at some positions; each must have one piece only."""
         rows: F32 = self.vectors[self._starts[places]]
         return rows
 
@@ -144,7 +144,7 @@ class TailWords:
         return self._noted
 
     def note(self, seqs: Ids, texts: Sequence[str]) -> None:
-        """Add documents, by ascending seq, after those before."""
+        """Add documents by ascending seq, above the seqs of all earlier documents."""
         with self._lock:
             self._waiting.append((seqs, texts))
             self._noted += len(seqs)

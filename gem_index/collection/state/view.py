@@ -24,16 +24,14 @@ from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
-# An approximate index is not asked if a filter accepts documents of at most this many vectors: all are scored,
-_ENCODED_AT_ONCE = 2000  # from their texts,
-_SCORED_AT_ONCE = 20_000  # or from stored vectors.
-# Words of a query: each costs a look through the vocabulary, and a query with more unknown words is a text.
-_MOST_CORRECTED = 32
-_MARGIN = 20  # results whose order by their texts may differ from that by stored vectors
+_ENCODED_AT_ONCE = 2000  # vectors: if a filter leaves at most so many, all are computed from texts, without the index
+_SCORED_AT_ONCE = 20_000  # vectors: the same limit if they are stored
+_MOST_CORRECTED = 32  # words of a query: each correction searches the whole vocabulary
+_MARGIN = 20  # additional results, because cosines from texts may order them differently from stored vectors
 
 
 class TextsById(Protocol):
-    """The texts of a collection's documents, for those that have no stored vector."""
+    """Gives texts of a collection's documents, to encode documents without a stored vector."""
 
     def texts(self, seqs: Ids) -> Sequence[str]:
         """Return the texts of some documents, in their order."""
@@ -55,7 +53,7 @@ class View:
     Attributes
     ----------
     model_id : int
-        Row of the model behind ``encoder``.
+        The row of the encoder's model in the database.
     pieces : PieceEncoder
     directory : str or None
         The snapshot's directory; None if there is no snapshot.
@@ -69,9 +67,9 @@ class View:
     last_change : int
         The last change number that the view has seen.
     from_texts : bool
-        With an approximate index, compute cosines from the texts instead of the vectors beside it.
+        With an approximate index, compute cosines from the texts instead of the stored vectors.
     synonyms : Synonyms
-        Of the words of queries.
+        The synonyms of words of queries.
     """
 
     model_id: int
@@ -109,13 +107,13 @@ class View:
         ----------
         query : float32 array (d,)
         k : int
-            Number of results. An approximate index proposes candidates for this many.
+            How many documents the search wants: an approximate index proposes candidates for this many.
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         documents : TextsById
             The candidates of an approximate index are scored from these texts if the snapshot has no vectors.
         depth : int, optional
-            Number of results returned; k by default.
+            How many results this call returns; k by default.
         """
         depth = depth or k
         found = self._in_snapshot(query, k, depth, allowed, documents)
@@ -159,7 +157,7 @@ class View:
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
     def cosines(self, query: F32, seqs: Ids, documents: TextsById) -> F32:
-        """Return the cosines (n,) of present documents' best pieces, by ascending seq; parameters as for :meth:`nearest`."""
+        """Return the cosine of each document's best piece (n,); ``seqs`` ascend. Other parameters as for :meth:`nearest`."""
         found = np.empty(len(seqs), dtype=np.float32)
         missing = ~self.tail.holds(seqs)
         found[~missing] = self.tail.best(query)[self.tail.places(seqs[~missing])]
@@ -173,11 +171,11 @@ class View:
         return found
 
     def _has_usable_vectors(self, snapshot: Snapshot) -> bool:
-        """Whether cosines come from the vectors of a snapshot rather than from texts."""
+        """Tell whether cosines come from the vectors of a snapshot rather than from texts."""
         return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
     def vectors(self, seqs: Ids, documents: TextsById) -> F32:
-        """Return the vectors (n, d) of complete documents, by ascending seq: stored ones, or encoded from their texts."""
+        """Return the vector of each whole document (n, d), stored or encoded from its text; ``seqs`` ascend."""
         snapshot = self.snapshot
         if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
             places = np.searchsorted(snapshot.ids, seqs)
@@ -200,13 +198,13 @@ class View:
         return found
 
     def synonyms_of(self, query: object) -> dict[str, tuple[str, ...]]:
-        """Return the forms in a query that have synonyms, each with the others that are searched for too."""
+        """Return the forms in a query that have synonyms, each with the other forms that are searched for too."""
         if not isinstance(query, str):
             return {}
         return self.synonyms.found_in(query, self.pieces.analyzer)
 
     def rewritten(self, query: str) -> str:
-        """Return a query with synonyms in the place of forms that no document contains."""
+        """Replace each form in a query by a synonym if no document contains the form."""
         return self.synonyms.rewritten(query, self.pieces.analyzer, self._held_forms)
 
     def _held_forms(self, forms: Sequence[str]) -> list[int]:
@@ -227,10 +225,10 @@ class View:
         return self.snapshot.words
 
     def corrections(self, query: str) -> dict[str, str]:
-        """Return a probable correction for each word of a query that no document contains: a word of the collection.
+        """Return a probable correction for each word of a query, if no document contains the word.
 
-        The nearest word is chosen; among equally near words, the one in most documents. Words without a near word are left
-        out, and so are words with synonyms, and words after the first 32 that no document contains.
+        A correction is the nearest word of the collection; among equally near words, the one in most documents. The result
+        leaves out words without a near word, words with synonyms, and all unknown words after the first 32.
         """
         analyzer = self.pieces.analyzer
         known = {token for form in self.synonyms_of(query) for token in tokenize(form)}
@@ -279,7 +277,7 @@ class View:
         return match_weights(terms, held, documents, self.pieces.analyzer)
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
-        """Return the k best (seq, score), best first, equal scores as the files have them, then the tail by seq.
+        """Return the k best (seq, score), best first; equal scores are in the order of the files, then of the tail.
 
         Parameters
         ----------
@@ -310,12 +308,12 @@ class View:
     def word_scores(
         self, parts: Sequence[CountedTexts], asked: Sequence[str]
     ) -> Callable[[Mapping[str, float]], list[float]]:
-        """Return an object that computes BM25 scores by the statistics of the collection.
+        """Return a function that computes BM25 scores with the statistics of the collection.
 
         Parameters
         ----------
         parts : sequence of CountedTexts
-            All texts of all of them get a score, in their order.
+            Each text in each of them gets a score, in this order.
         asked : sequence of str
             The terms that may get weights, as in :meth:`match`.
         """
@@ -357,7 +355,7 @@ class View:
         return np.concatenate(rows)
 
     def _held_pieces(self, seq: int, count: int) -> F32 | None:
-        """Return the stored vectors of a document's pieces, in 16 or 32 bits per number; None unless there are ``count``."""
+        """Return the stored vectors of a document's pieces, in 16 or 32 bits per number; None if not exactly ``count``."""
         vectors = None
         place = int(self.tail.places(np.array([seq]))[0])
         if place < len(self.tail) and self.tail.ids[place] == seq:

@@ -56,7 +56,7 @@ class ViewCache:
         Raises
         ------
         StaleStateError
-            If the transaction of another thread has brought the view to a newer state: search in a new transaction.
+            If another thread has brought the view to a newer state than the transaction sees: search in a new transaction.
         """
         seen = record.directory, (record.last_change, record.last_seq)
         with self._lock:
@@ -75,7 +75,7 @@ class ViewCache:
             return self._encoder[1]
 
     def replaced(self, directory: str | None) -> bool:
-        """Tell whether another snapshot has replaced the one that a transaction saw, whose files are then removed."""
+        """Tell whether another snapshot has replaced the one in a directory, whose files are then removed."""
         with self._workspace.database.reading() as connection:
             row = CollectionRepository(connection).snapshot(self._collection_id)
         return row is None or row.directory != directory

@@ -1,4 +1,4 @@
-"""Store documents whose encoder was fitted, and whose index was built, on other machines."""
+"""Store documents with an encoder that other machines fitted and an index that they built."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def ingest_shards(
                 f"the encoder has other word vectors or another configuration than the collection {access.name}; "
                 "expected a fit of the collection's own"
             )
-        # after a kill it is swept, like a snapshot that no row names
+        # if this process is killed, the sweep removes the folder, like a snapshot that no row names
         plan = ShardPlan(first, index, access.folder / uuid.uuid4().hex[:12], progress)
         make_directory(plan.folder)
         try:

@@ -46,7 +46,7 @@ __all__ = [
 def create(
     workspace: Workspace, name: str, specs: Sequence[EncoderSpec], choice: CollectionChoice
 ) -> CollectionAccess:
-    """Create an empty collection; ``specs`` are the specs of the choice, with word vectors that the home has."""
+    """Create an empty collection; ``specs`` are the encoders of the choice, with word vectors of the home."""
     check_name("collection", name)
     with workspace.database.writing() as connection:
         encoder = make_encoder(
@@ -76,7 +76,9 @@ def build_new(
     reading: DocumentReader | None,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Create a collection, fill it and fit it; it is removed after an error before its documents are stored.
+    """Create a collection, fill it and fit it.
+
+    The collection is removed if an error occurs before its documents are stored, or if no model can be fitted on them.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def _finish(
 
 
 def _with_findings(access: CollectionAccess, report: UpsertReport) -> UpsertReport:
-    """Return the report of a build with the language and the share of known words, which are known at its end."""
+    """Return the report of a build; add the fingerprint, the language and the share of known words."""
     now = access.status()
     with access.reading() as rows:
         texts = CollectionTexts(rows.documents).sample(SAMPLED)
@@ -183,7 +185,7 @@ def drop(workspace: Workspace, name: str) -> None:
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:
-    """Set the kind of index for later snapshots; tell whether it differs from the present snapshot's.
+    """Set the kind of index for later snapshots; tell whether the present snapshot has another kind, or there is none.
 
     Raises
     ------
@@ -242,19 +244,18 @@ def bring_up_to_date(
 def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     """Turn GemIndexError, OSError and MemoryError of the body into NotIndexedError; other errors get a note.
 
-    The documents are stored; ``action`` completes the index.
-
-    An interrupt stays an interrupt, with the error as its argument.
+    The documents are stored; ``action`` completes the index. A KeyboardInterrupt stays one, with the NotIndexedError as its
+    argument.
 
     Raises
     ------
     NotIndexedError
-        From the error that the body raised.
+        If the body raises one of the first three errors.
     """
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        # a DiskError says what is stored and what to do; this error says it more exactly
+        # the new error says more exactly than a DiskError what is stored and what to do
         cause = error.__cause__
         reason = cause if isinstance(error, DiskError) and isinstance(cause, OSError) else error
         raise NotIndexedError(name, documents, reason, action) from error

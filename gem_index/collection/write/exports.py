@@ -1,9 +1,9 @@
 """Write and read a collection as a JSON lines or Parquet file with its model, texts, metadata and vectors.
 
 The first JSON line, or the metadata of the Parquet schema, describes the file and has the model. Then each document has
-``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` if its fields count differently. An import restores the
-collection bit for bit: the documents in their order, and the stored model. The vectors are for other systems; an import
-computes them again from the texts.
+``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` if the fields of its text have different weights. An import
+restores the collection bit for bit: the documents in their order, and the stored model. The vectors are for other systems;
+an import computes them again from the texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Export", "model_fields", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
-VERSIONS = (1, 2)  # 2: of several encoders, or with weighted texts
+VERSIONS = (1, 2)  # version 2 has several encoders, or weighted texts
 ROWS = 1000
 COLUMNS = ("id", "text", "metadata", "weights")
 BINARY = ("directions", "singular_values")
@@ -155,7 +155,7 @@ def _write_parquet(
         [("id", text), ("text", text), ("metadata", text), ("vector", kind), ("weights", text)],
         metadata={"gem_index": json.dumps(head)},
     )
-    # vectors, ids and texts hardly repeat: looking for values that do takes most of the time
+    # vectors, ids and texts hardly repeat: making dictionaries of them takes most of the time
     with parquet.ParquetWriter(file, schema, use_dictionary=["metadata"]) as writer:
         for stored, vectors in blocks:
             columns = [

@@ -15,7 +15,7 @@ from gem_index.store.field_writing import write_field
 
 __all__ = ["check_field", "check_field_is_free", "set_field"]
 
-_NOT_IN_NAMES = '."[]$'  # signs with a meaning in filters
+_NOT_IN_NAMES = '."[]$'  # characters with a meaning in filters
 
 
 def check_field(field: object) -> str:

@@ -55,7 +55,7 @@ _MOST_DIMENSIONS = 65_536
 
 
 def read_export(path: Path) -> Export:
-    """Open a file of :func:`write_export`.
+    """Open a file that :func:`write_export` wrote.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def _chunking(value: Any) -> str:
 
 
 def _analysis(value: Any) -> str:
-    """Return how texts become terms as stored JSON; ValueError or ConfigError if it is malformed."""
+    """Return the settings of the analyzer as stored JSON; ValueError or ConfigError if it is malformed."""
     if not isinstance(value, dict) or not set(value) <= {"language", "version"}:
         raise ValueError(f"analysis is {quoted(value, 40)}, not language and version")
     return Analyzer.of(json.dumps(value)).stored
@@ -310,7 +310,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     Raises
     ------
     FingerprintMismatchError
-        If the home has other word vectors with the name of the model's.
+        If the model's word vectors have a name that belongs to other word vectors in this home.
     InputError
         If a document is damaged.
     """

@@ -42,7 +42,7 @@ class Intake:
     on_existing : {"replace", "keep", "refuse"}
         What to do with a document whose id is stored already.
     prune : bool
-        Delete documents of a folder or query whose file or row no longer exists.
+        Delete the stored documents of a folder or query if their file or row no longer exists.
     total : int, optional
         The number of documents, if it is known before they are read.
     """
@@ -64,12 +64,12 @@ class Intake:
         on_existing: OnExisting = "replace",
         prune: bool = False,
     ) -> Intake:
-        """Return the intake of any input of :func:`gem_index.readers.documents_from`, with the names of its fields.
+        """Return the intake of any input that :func:`gem_index.readers.documents_from` takes; parameters as for it.
 
         Raises
         ------
         ConfigError
-            If ``on_existing`` is none of the three.
+            If ``on_existing`` has another value.
         """
         check_choice(on_existing, "on_existing", get_args(OnExisting))
         parts = [
@@ -82,7 +82,9 @@ class Intake:
         return cls(parts, on_existing, prune, total)
 
     def check_any(self) -> None:
-        """Raise an error that names the files without text, or the query without rows, if no input had a document.
+        """Raise an error that names the files without text, or the query without rows.
+
+        The caller has found no document in any input.
 
         Raises
         ------
@@ -108,8 +110,8 @@ def take_in(
 ) -> int:
     """Write the documents of all inputs, and return how many other documents were deleted.
 
-    In a folder, only new and changed files are read. In a query with ``since``, only rows at or above its highest value so
-    far are read.
+    In a folder, only new and changed files are read. In a query with ``since``, only rows whose value is at least the
+    highest value read so far are read.
 
     Parameters
     ----------
@@ -223,8 +225,8 @@ class _Taking:
     def _take(self, documents: Iterable[Document], source: StoredSource) -> None:
         """Write the documents of a source.
 
-        They may replace documents of a folder that no longer exists. They may also replace documents of the same file, if
-        the file was first given itself and then its folder, or in the other order.
+        They may replace documents of a folder that no longer exists. They may also replace the document of a file that was
+        given alone, if now its folder is given, or the other way round.
         """
         others = [other for other in self.rows.sources.all() if other.id != source.id]
         replaceable = [
@@ -274,7 +276,7 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 
 class _Present:
-    """The ids of a folder's documents in the collection, by file; ``files`` are the known paths."""
+    """The ids of a folder's documents in the collection, by file; ``files`` has all known paths."""
 
     def __init__(self, ids: Sequence[str], files: Container[str]) -> None:
         self._ids = ids
@@ -291,7 +293,7 @@ class _Present:
 
 
 def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
-    """Return the reader's options of the only query of a database."""
+    """Return the stored options of a database's only query in the collection."""
     known = [s for s in rows.sources.all() if s.location.startswith(f"{reader.database} ")]
     if len(known) != 1:
         found = f"{len(known)} queries of" if known else "no query of"
@@ -303,7 +305,7 @@ def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
 
 
 def _is_file_of(path: str, folder: str) -> bool:
-    """Tell whether a path is a file directly in a folder: both then give it the same id."""
+    """Tell whether a path is a file directly in a folder: alone or in the folder, its document gets the same id."""
     return str(Path(path).parent) == folder and os.path.isfile(path)  # noqa: PTH113 - False for what cannot be looked at
 
 

@@ -76,7 +76,7 @@ class _Plan:
     directory : Path
         The directory of the new snapshot.
     old : tuple of Path and FileTable, optional
-        An undamaged snapshot of the same encoder, whose vectors and words are copied, and its files.
+        The directory and files of an undamaged snapshot by the same encoder, whose vectors and words are copied.
     shards : sequence of Path
         Snapshots of all documents from other machines.
     """
@@ -150,7 +150,7 @@ def publish_in(
     rows : CollectionRows
         In the transaction that has written the texts.
     encoder : Encoder
-        That of the collection's model.
+        The encoder of the collection's model.
     progress : callable, optional
     """
     plan = _plan(access, rows, encoder, progress, True, None, ())

@@ -28,13 +28,13 @@ class RefitCheckpoint:
     """The progress of one refit: its fitted model, and checkpoints of its index.
 
     It is stored in the collection's folder, under a name that depends on everything that determines the result. The next
-    sweep (:mod:`gem_index.store.leftovers`) removes progress on other documents; a refit that publishes an index removes
-    all.
+    sweep (:mod:`gem_index.store.leftovers`) removes the progress of refits on other documents; a refit that publishes an
+    index removes all progress.
 
     Parameters
     ----------
     folder : Path
-        The collection's.
+        The collection's folder.
     record : CollectionRecord
         Its newest document and change number identify its documents.
     seqs : int64 array (n,)

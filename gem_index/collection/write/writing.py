@@ -39,12 +39,10 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-# The tail is long, so that a new snapshot pays off, if it has more documents
-_TAIL_LIMIT = 5000
-_TAIL_SHARE = 0.05  # of the collection,
-# or more characters, which the next reader would have to encode:
-_TAIL_CHARACTERS = 100_000
-_TAIL_BYTE_SHARE = 0.002  # per byte of the snapshot; most bytes are copied
+_TAIL_LIMIT = 5000  # added and deleted documents
+_TAIL_SHARE = 0.05  # added and deleted documents, as a share of the collection
+_TAIL_CHARACTERS = 100_000  # characters of the tail, which the next reader would have to encode
+_TAIL_BYTE_SHARE = 0.002  # characters per byte of the snapshot; a new snapshot copies most bytes
 
 
 def upsert(
@@ -86,7 +84,7 @@ def upsert(
 
 
 def detect_analyzer(rows: CollectionRows) -> DetectedLanguage | None:
-    """Detect and store the language if the collection detects it and has documents; else return None."""
+    """Detect and store the language; None if the collection has a fixed language or no documents."""
     texts = CollectionTexts(rows.documents)
     if not rows.record.analyzer.detects or not len(texts):
         return None
@@ -152,7 +150,7 @@ def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.sweep_lock(), access.workspace.write_lock():
-        with access.reading() as rows:  # the map has words of documents in the names of its topics
+        with access.reading() as rows:  # the names of the map's topics have words of documents
             folder = access.map_folder(rows.record)
         if folder.exists():
             shutil.rmtree(folder)
@@ -162,7 +160,7 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
 def shorten_tail(
     access: CollectionAccess, connection: Connection, progress: Progress | None = None
 ) -> Exception | None:
-    """Write a new snapshot in a transaction if the tail that it leaves is long; return the error if that fails."""
+    """Write a new snapshot within a transaction if the tail is now long; return the error if that fails."""
     try:
         rows = access.rows(connection)  # the rows of the collection now
         if _has_long_tail(rows):
@@ -182,6 +180,7 @@ def warn_of_index(access: CollectionAccess, failed: Exception | None) -> None:
 
 
 def _has_long_tail(rows: CollectionRows) -> bool:
+    """Tell whether the tail has so many documents or characters that a new snapshot pays off."""
     counts = rows.counts()
     if counts.tail + counts.dead > max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
         return True
