@@ -109,6 +109,7 @@ PARTS = {
             "cli/test_corpus.py::test_a_map_in_a_file",
             "cli/test_corpus.py::test_bad_input",
             "cli/test_corpus.py::test_label",
+            "cli/test_corpus.py::test_main_topics",
             "cli/test_corpus.py::test_more_topics_than_texts",
             "cli/test_corpus.py::test_no_topics_without_words",
             "cli/test_corpus.py::test_topics",
