@@ -75,7 +75,7 @@ _LINES = """
     купить / продать
 """
 _BETWEEN = frozenset(["to", "into", "nach", "à", "vers", "hacia", "naar", "till", "til", "до"])
-"""Words between the begin and the end of a direction."""
+"""Words between the beginning and the end of a direction."""
 
 _FREQUENT = frozenset(frequent_english()[:300])
 """Words that are neither places nor names: "want to know" is not a direction."""
@@ -99,7 +99,7 @@ def opposite_signs(tokens: Sequence[str]) -> dict[str, int]:
     Parameters
     ----------
     tokens : sequence of str
-        Of a short text.
+        The tokens of a short text.
     """
     signs: dict[str, int] = {}
     for token in tokens:
