@@ -73,8 +73,8 @@ class CombinedEncoder:
     Raises
     ------
     ConfigError
-        If there are no encoders or more than 100, if each encoder does not have one valid weight, or if the tokenizers
-        differ.
+        If there are no encoders or more than 100, if the weights are not one valid number for each encoder, or if the
+        tokenizers differ.
 
     Examples
     --------

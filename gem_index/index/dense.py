@@ -27,7 +27,7 @@ _PROBED_LISTS = 4  # a search probes the number of lists of an inverted file, di
 _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
-_MARGIN = 1.5  # safety factor on k / (share of accepted positions), the number of nearest positions to request
+_MARGIN = 1.5  # safety factor on k / (share of accepted positions)
 
 _import_process: int | None = None
 """The process that imported FAISS: this process, or one from which it was forked."""

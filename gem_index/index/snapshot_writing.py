@@ -303,7 +303,7 @@ def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
 
 
 def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
-    """Reuse the vectors of an old snapshot; None if it has none, or if it is not exact and the new index is."""
+    """Reuse the vectors of an old snapshot; None if it has no vectors, or if only the new index is exact."""
     if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
         return None
     kept = np.repeat(old.kept, old.counts)

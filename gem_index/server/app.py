@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # nor does the first 404, whose message names a near route
+        app.openapi()  # so that the first 404, which names a near route, does not wait either
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield

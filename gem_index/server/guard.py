@@ -54,7 +54,9 @@ _HEADERS = (
 _TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)  # clients get these in full
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
-_WATCHED_AFTER = 0.5  # seconds until a request is watched, to end it if its client leaves
+_WATCHED_AFTER = 0.5
+"""Seconds after which a request ends if its client leaves; most requests are answered before."""
+
 _PART = 1 << 18
 """Bytes of an answer that are sent at once, so that a client that reads slowly slows down the sending."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")

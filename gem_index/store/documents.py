@@ -287,9 +287,9 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If an ordering of the filter is not valid (:func:`~gem_index.store.kinds.check_orderings`). If no document is
-            accepted, also if no document has one of the fields, or if no value of a field is of the kind that an equality
-            compares it with.
+            If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`). If no
+            document is accepted, also if no document has one of the fields, or if no value of a field is of the kind that
+            an equality compares it with.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)

@@ -29,10 +29,10 @@ _MOST = 100_000  # largest number of words of a piece
 _BY_SECTIONS = 2  # version from which pieces follow sections
 _BY_SIGNS = 3  # version from which characters count in scripts without blanks
 _BLOCK = 20_000
-"""Least characters that are divided at once; if a text has no sentences, the time grows with the square of this number."""
+"""Characters of a block that is divided at once. If a text has no sentences, the time grows with the square of the size."""
 
 _BLOCK_WORDS = 140
-"""Least characters that are divided at once for each word of a piece; the time falls with the size of the pieces."""
+"""Least characters of a block for each word of a piece; the time falls with the size of the pieces."""
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 

@@ -121,7 +121,7 @@ class Synonyms:
     def rewritten(
         self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
     ) -> str:
-        """Replace a form in a query by another form of its group, if no document contains the first one.
+        """If no document contains a form in a query, replace the form by another form of its group.
 
         Parameters
         ----------

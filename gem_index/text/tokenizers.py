@@ -71,11 +71,11 @@ class _Piece(NamedTuple):
         return self.length != self.end - self.begin
 
     def begin_of(self, place: int) -> int:
-        """Return the place in the original text of a word that begins here in the resolved text."""
+        """Return where a word that begins at a place in the resolved text begins in the original text."""
         return self.begin if self.is_entity else self.begin + place - self.start
 
     def end_of(self, place: int) -> int:
-        """Return the place in the original text of the end of a word that ends here in the resolved text."""
+        """Return where a word that ends at a place in the resolved text ends in the original text."""
         return self.end if self.is_entity else self.begin + place - self.start
 
 

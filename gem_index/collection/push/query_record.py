@@ -2,7 +2,7 @@
 
 The record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words. It is
 compressed and divided into rows of a second table in the same database. The name of this second table ends in ``__query``.
-A live and a staged table have one record each, so the id of each row begins with the token of the table that it describes.
+A live and a staged table have one record each, so each row has the token of the table that it describes.
 """
 
 from __future__ import annotations
