@@ -54,7 +54,7 @@ class GemEncoder:
     components : Components, optional
         Principal directions fitted before.
     threads : int, optional
-        Threads for fitting and encoding; by default as many as the settings say.
+        Number of threads for fitting and encoding; by default the number in the settings.
 
     Examples
     --------

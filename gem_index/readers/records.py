@@ -75,7 +75,7 @@ class DocumentReader:
     header : bool
         Whether the first row of a table (CSV, TSV, ``.xlsx``) has the names of its columns.
     column_names : sequence of str, optional
-        Names of the columns of a table, instead of those of the header; without header and names they are ``column1``,
+        Names of the columns of a table, instead of the names in the header; without header and names they are ``column1``,
         ``column2`` and so on.
     delimiter : str, optional
         The character between the fields of CSV and TSV, or ``tab``; by default recognised in the first row.

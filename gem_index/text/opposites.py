@@ -8,7 +8,7 @@ from gem_index.text.tokens import frequent_english
 
 __all__ = ["is_direction", "opposite_signs"]
 
-# A line has the words of one side, then those of the other side. If a text has words of both sides, the second side
+# A line has the words of one side, then the words of the other side. If a text has words of both sides, the second side
 # counts: "turn off messages on my phone".
 _LINES = """
     on enable enabled activate activated / off disable disabled deactivate deactivated
