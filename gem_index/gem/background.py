@@ -33,7 +33,7 @@ _SENTENCES = 5000
 _SHORTEST, _LONGEST = 6, 19
 _ZIPF_SHIFT = 2.7
 _DIGESTS = 4096  # digests per block; each gives four numbers
-_KEPT = 8
+_KEPT = 8  # statistics that a process caches
 
 SHIPPED = files("gem_index") / "data" / "background.npz"
 """The components of the bundled vectors: ``FINGERPRINT POWER directions`` and ``FINGERPRINT POWER singular_values``.
@@ -90,13 +90,13 @@ def pseudo_sentences(words: Sequence[str]) -> Iterator[list[str]]:
     for _ in range(_SENTENCES):
         u, _word = next(draws)
         length = _SHORTEST + int(u * (_LONGEST - _SHORTEST + 1))
-        # Bounded, so that it ends also for a vocabulary of punctuation only.
+        # Bounded, so that the loop ends even if the vocabulary has only punctuation.
         found = (word for _, word in islice(draws, 100 * length) if word)
         yield list(islice(found, length))
 
 
 def _drawn(words: Sequence[str]) -> Iterator[tuple[float, str]]:
-    """Yield numbers in [0, 1) and the word that each draws, empty for one without an alphanumeric character."""
+    """Yield numbers in [0, 1) and the word that each number draws; a word without alphanumeric characters becomes empty."""
     cumulative = np.cumsum(1.0 / (np.arange(1, len(words) + 1) + _ZIPF_SHIFT))
     cumulative /= cumulative[-1]
     for block in count():

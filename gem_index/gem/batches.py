@@ -43,7 +43,7 @@ class TokenBatch:
 
     @classmethod
     def of_texts(cls, texts: Sequence[str], tokenizer: Tokenizer = "wordpunct") -> TokenBatch:
-        """Return texts as a batch; their words are those of :func:`gem_index.text.tokens.tokenize`.
+        """Return texts as a batch; :func:`gem_index.text.tokens.tokenize` defines the words.
 
         ``wordpunct`` splits ASCII texts in a kernel, all other texts are split by the tokenizer itself.
         """
@@ -71,7 +71,7 @@ class TokenBatch:
             texts[i] = "\n".join(tokenize(texts[i]))
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         lengths[others] = [len(texts[i].encode()) for i in others]
-        # lower() of bytes: of ASCII letters alone, the rest is lower-case already
+        # lower() of bytes changes only ASCII letters; the other letters are lower-case already
         joined = "".join(texts).encode().lower()
         text = np.frombuffer(joined, dtype=np.uint8)
         starts = np.zeros(len(texts) + 1, dtype=np.int64)

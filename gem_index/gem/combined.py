@@ -73,7 +73,8 @@ class CombinedEncoder:
     Raises
     ------
     ConfigError
-        If there are no encoders, more than 100, not as many weights above 0, or their tokenizers differ.
+        If there are no encoders or more than 100, if the weights are not one valid number for each encoder, or if the
+        tokenizers differ.
 
     Examples
     --------
@@ -231,7 +232,7 @@ class CombinedEncoder:
         Raises
         ------
         FingerprintMismatchError
-            If an encoder was fitted with other vectors than those given for it.
+            If an encoder was fitted with other vectors than the given ones.
         ConfigError
             If there is not one set of vectors per encoder.
         CorruptionError

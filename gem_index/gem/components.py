@@ -30,7 +30,7 @@ class Components:
     singular_values : float64 array (K_eff,)
         sigma_k of the matrix of coarse vectors.
     sentences : int
-        Non-empty sentences that they were fitted on; 0 for background components.
+        Number of non-empty sentences that the directions were fitted on; 0 for background components.
     recipe : str
         Empty for fitted components; else the name and version of the background recipe.
     """
@@ -51,7 +51,8 @@ class Components:
     def identity(self) -> bytes:
         """Return the SHA-256 digest of the stored bytes, which enters a fitted encoder's fingerprint.
 
-        (Background components enter it by their recipe: two machines' linear algebra differs in the last bits.)
+        Background components enter the fingerprint by their recipe, because the linear algebra of two machines differs in
+        the last bits.
         """
         state = hashlib.sha256()
         for array in (self.directions, self.singular_values):
@@ -63,8 +64,8 @@ class CorpusStatistics:
     """X^c X^cT = sum over sentences of g g^T: the only statistics that a fit needs, in O(d^2) memory.
 
     Statistics of parts add up to the statistics of the whole, so a fit streams, resumes and spreads over workers. The sum
-    is exact, so that its bytes do not depend on how a corpus is divided: products of a coarse vector's numbers are rounded
-    to 44 bits below the even power of two above its largest number, and sums of equal powers are kept apart.
+    is exact, so its bytes do not depend on how a corpus is divided. Each coarse vector is divided by the even power of two
+    above its largest number, and the products of its numbers are rounded to 44 bits. Each power of two has its own sum.
 
     Parameters
     ----------
@@ -154,7 +155,7 @@ class CorpusStatistics:
         background : CorpusStatistics, optional
             The pseudo-sentences of the background (docs/algorithm.md, section 7).
         prior : float
-            How many of them are added.
+            How many pseudo-sentences are added.
         """
         moment, sentences = self.moment, self.sentences
         if background is not None and prior > 0:

@@ -67,8 +67,8 @@ class GemConfig:
     tokenizer : {"wordpunct", "treebank", "tweet", "toktok"}
         Which of NLTK's tokenizers splits a text into words (docs/algorithm.md, section 1).
     fit_words : int
-        The largest number of words of a part in a fit, which divides a text with more than 1.2 times this number into equal
-        parts. 0 means whole texts, as in the paper; the cost then grows faster than the length (docs/algorithm.md,
+        A fit divides a text with more than 1.2 times this number of words into equal parts, which have at most this number.
+        0 means whole texts, as in the paper; the cost then grows faster than the length (docs/algorithm.md,
         section 3).
 
     Raises
@@ -141,8 +141,9 @@ class GemConfig:
     def trained(cls, **changes: Any) -> Self:
         """Return settings for vectors trained to be averaged, such as wordllama's: 0.4 of three directions is removed.
 
-        Their corpus has no direction that all sentences share, see :func:`gem_index.gem.recommended.recommended_config`.
-        Chosen on many dev sets at once (docs/evaluation.md).
+        In such vectors, a corpus has no direction that all sentences share; see
+        :func:`gem_index.gem.recommended.recommended_config`. The settings were chosen on many dev sets at once
+        (docs/evaluation.md).
         """
         ours: dict[str, Any] = {
             "window": 10,
@@ -205,7 +206,7 @@ class GemConfig:
     @property
     def preset_name(self) -> str:
         """The name of the preset with equal fields, apart from the fields of the fit; ``custom`` if there is none."""
-        paper = replace(self, prior=0.0)  # equal to one that was not chosen
+        paper = replace(self, prior=0.0)  # equal to a prior that was not chosen
         for name in ("sts", "cqa", "transfer", "trained"):
             if paper == self.preset(name, fit_words=self.fit_words):
                 return name
@@ -228,7 +229,7 @@ class GemConfig:
     def _stated(self) -> dict[str, Any]:
         """Return the fields under their stored names.
 
-        A field that was added later is left out at the value that was implied before.
+        A field of a later version is left out if it has the value that earlier versions implied.
         """
         values = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
         for name, implied in _IMPLIED.items():
@@ -253,7 +254,7 @@ class GemConfig:
 
     @classmethod
     def named_fields(cls, values: object) -> dict[str, Any]:
-        """Return some fields, given by their own names or as stored, by their own names.
+        """Return some fields by their own names; they may be given by their own names or their stored names.
 
         Raises
         ------

@@ -31,11 +31,11 @@ from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 
-# These bound memory: each distinct word needs its vector.
-_BLOCK = 32_768  # texts
-_BLOCK_CHARACTERS = 1_000_000
-_MOST_WORDS = 16_384  # distinct ones that are encoded at once, unless one text has more
-_PARALLEL_CHARACTERS = 20_000  # for fewer texts, threads cost more than they save
+# Blocks bound the memory, because each distinct word needs its vector.
+_BLOCK = 32_768  # texts per block
+_BLOCK_CHARACTERS = 1_000_000  # characters per block
+_MOST_WORDS = 16_384  # distinct words that are encoded at once, unless one text has more
+_PARALLEL_CHARACTERS = 20_000  # for fewer characters, threads cost more than they save
 Result = TypeVar("Result")
 
 
@@ -54,7 +54,7 @@ class GemEncoder:
     components : Components, optional
         Principal directions fitted before.
     threads : int, optional
-        Threads for fitting and encoding; by default as many as the settings say.
+        Number of threads for fitting and encoding; by default the number in the settings.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class GemEncoder:
 
     @property
     def components(self) -> Components:
-        """The principal directions in use; the background's until a fit."""
+        """The principal directions in use; before a fit, the directions of the background."""
         if self._components is None:
             self._components = background_components(
                 self.vectors, self.config.power, self.config.n_components
@@ -273,8 +273,8 @@ class GemEncoder:
     def explain(self, text: str) -> Explanation:
         """Return the share of each word in the text's vector, and its weights.
 
-        The three scores are shown as computed; ``alpha`` is the sum of those that the configuration uses, times the weight
-        of the word's part in a :class:`~gem_index.WeightedText`.
+        The three scores are shown as computed; ``alpha`` is the sum of the scores that the configuration uses, times the
+        weight of the word's part in a :class:`~gem_index.WeightedText`.
         """
         batch = self._batch([check_text(text, "text")])
         weighed = self._weigh(batch)
@@ -361,7 +361,7 @@ class GemEncoder:
         Raises
         ------
         FingerprintMismatchError
-            If the vectors are not those it was fitted with.
+            If the encoder was fitted with other vectors.
         CorruptionError
             If the file is not a model, or is damaged.
         """

@@ -50,7 +50,7 @@ class ExactSum:
             self._waiting = 0
 
     def state(self) -> I64:
-        """Return the sum, in units of 2^-44, as multiples of 2^32 and the rest below, int64 (2, d, d)."""
+        """Return the sum in units of 2^-44, int64 (2, d, d): first the multiples of 2^32, then the remainders."""
         self._fold()
         self._parts[0] += self._parts[1] >> _LOW_BITS
         self._parts[1] &= (1 << _LOW_BITS) - 1

@@ -17,7 +17,7 @@ class WordWeight:
     ----------
     token : str
     known : bool
-        Whether the word vectors have it.
+        Whether the word vectors have the word.
     alpha_n, alpha_s, alpha_u : float
         Novelty, significance and uniqueness.
     alpha : float
@@ -25,7 +25,7 @@ class WordWeight:
     share : float
         How much the word adds to the sentence's vector: the inner product of this vector and the word's part in it, which is
         the weight times the word vector after removal. The shares of a sentence add up to 1; a word whose vector points away
-        from the sentence's has a negative share. All are 0 if the vector is zero.
+        from the sentence's vector has a negative share. All are 0 if the vector is zero.
     """
 
     token: str

@@ -21,8 +21,8 @@ MOST_PAIRS = 100_000
 class MatchedWord:
     """A word of one of two texts, ``text[begin:end]``, and its share of their cosine.
 
-    ``same_word`` tells whether the other text has it too, in this form or another form with the same term; None if this was
-    not computed.
+    ``same_word`` tells whether the other text has the word too, in this form or another form with the same term; None if
+    this was not computed.
     """
 
     token: str
@@ -34,7 +34,7 @@ class MatchedWord:
 
 @dataclass(frozen=True)
 class MatchedPair:
-    """The share of the cosine of one word of the first text and one of the second, given by their positions."""
+    """A word of the first text and a word of the second, by their positions, and the share of the pair in the cosine."""
 
     first: int
     second: int
@@ -45,8 +45,8 @@ class MatchedPair:
 class MatchExplanation:
     """Why two texts match.
 
-    The shares of all pairs, of the first text's words, and of the second's each add up to ``cosine``. A negative share
-    lowers the cosine. ``pairs`` has the strongest 100,000 pairs, the strongest first.
+    The shares of all pairs, of the first text's words, and of the second text's words each add up to ``cosine``. A negative
+    share lowers the cosine. ``pairs`` has the strongest 100,000 pairs, the strongest first.
     """
 
     first: str
@@ -112,7 +112,7 @@ def explain_match(encoder: WordVectors, first: str, second: str) -> MatchExplana
 
 
 def _largest(values: npt.NDArray[np.float64], most: int) -> npt.NDArray[np.int64]:
-    """Return the positions of the largest values, largest first, equal ones in their order."""
+    """Return the positions of the largest values, largest first; equal values keep their order."""
     places = np.arange(len(values))
     if len(values) > most:
         places = np.sort(np.argpartition(-values, most)[:most])

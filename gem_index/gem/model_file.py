@@ -33,7 +33,7 @@ class StoredEncoder:
     weight: float | None = None
 
     def check_vectors(self, path: str | Path, fingerprint: str) -> None:
-        """Raise FingerprintMismatchError if these are not the vectors it was fitted with."""
+        """Raise FingerprintMismatchError if the encoder was fitted with other vectors."""
         if self.vectors != fingerprint:
             raise FingerprintMismatchError(
                 f"the model {path}",

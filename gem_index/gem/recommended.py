@@ -20,7 +20,8 @@ _COMPLETE = frozenset(
 DOMINANT_SHARE = 0.25
 """If the first direction has at least this share of the energy, all sentences have it, and it hides their differences.
 
-Of the background components: numberbatch 0.49, googlenews 0.59, glove-6b-100d 0.83, wordllama 0.06.
+For the background components, this share is 0.49 in numberbatch, 0.59 in googlenews, 0.83 in glove-6b-100d, and 0.06 in
+wordllama.
 """
 
 
@@ -51,12 +52,13 @@ def config_for(
     ----------
     vectors : VectorSource
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        None gives the recommended configuration; a mapping of some fields changes these fields of it.
+        None gives the recommended configuration; a mapping of some fields changes these fields of the
+        recommended one.
 
     Raises
     ------
     ConfigError
-        If it is none of these, or a field is out of its range.
+        If ``config`` is none of these, or a field is out of its range.
     """
     if config is None:
         return recommended_config(vectors)

@@ -91,7 +91,7 @@ def check_top_n(top_n: int | None) -> None:
 
 
 def cosines(query: FloatArray, vectors: FloatArray) -> Any:
-    """Return the inner products (n,) in float64 of unit vectors (n, d) with one (d,), within [-1, 1].
+    """Return the inner products (n,) in float64 of unit vectors (n, d) with one vector (d,), within [-1, 1].
 
     Each row has the same order of summation, so that equal rows get equal scores at every position; a matrix product does
     not guarantee this.

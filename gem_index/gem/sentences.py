@@ -29,7 +29,7 @@ class WeighedSentences:
     Attributes
     ----------
     batch : Sentences
-        The words, their vectors and inner products with the corpus' directions.
+        The words, the vectors of the words, and the inner products of these with the directions of the corpus.
     selected : int64 array (sentences, h_eff)
         The directions of each sentence, best first.
     weights : float64 array (tokens, 3)

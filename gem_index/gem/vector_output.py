@@ -56,7 +56,7 @@ def write_vectors(
     if write is None:
         raise InputError(f"the output is {path}; expected a name ending in .npy or .parquet")
     written = empty = 0
-    ids: deque[str] = deque()  # of texts that were read and not yet written
+    ids: deque[str] = deque()  # ids of texts that were read and not yet written
 
     def texts() -> Iterator[str]:
         for identifier, text in rows:

@@ -141,7 +141,7 @@ class EncoderChoice:
 
     @property
     def vector_names(self) -> str:
-        """The name of the word vectors; of several encoders, joined by a comma and a space.
+        """The names of the encoder's word vectors, joined by a comma and a space.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class EncoderChoice:
         Raises
         ------
         ConfigError
-            If a field has another name.
+            If there is no such field.
         """
         known = cls.__dataclass_fields__
         if not isinstance(fields, Mapping):
@@ -307,7 +307,8 @@ class NamedProvider(GemProvider):
         query, candidates, top_n
             As for :func:`gem_index.rerank`.
         mode : {"dense", "hybrid"}
-            By the cosine with the query, or by the score of the default search, (cosine + 2.25 match) / 3.25.
+            ``dense`` orders by the cosine with the query, ``hybrid`` by the score of the default search,
+            (cosine + 2.25 match) / 3.25.
 
         Raises
         ------

@@ -58,7 +58,7 @@ class HomeCollections:
     def target(self, url: str) -> SearchedTarget:
         """Open a table of a vector database that push or embed filled, to search it.
 
-        Nothing but the word vectors of its model is needed of this home.
+        A search needs only the word vectors of the table's model from this home.
 
         Parameters
         ----------
@@ -68,9 +68,9 @@ class HomeCollections:
         Raises
         ------
         ConfigError
-            If there is no table, it is not that of a push, or what a search needs is missing or damaged.
+            If there is no table, gem-index did not fill it, or data that a search needs is missing or damaged.
         UnknownNameError
-            If the home has no word vectors of the name that the model has.
+            If the home lacks the word vectors that the table's model names.
         MissingTargetError
             If the package for the database is not installed.
         """
@@ -99,12 +99,13 @@ class HomeCollections:
             A registered or bundled name, a path (which is then registered under its file name), or several joined by
             ``+``; by default bundled ones.
         config : GemConfig, mapping of its fields, or name of a preset, optional
-            By default the one that suits the vectors, see :func:`~gem_index.gem.recommended.recommended_config`; some of its
-            fields change that one. ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``, without ``vectors``,
+            By default the recommended configuration for the vectors, see
+            :func:`~gem_index.gem.recommended.recommended_config`; a mapping of some fields changes only these fields of it.
+            ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``, without ``vectors``,
             for several encoders side by side (:class:`~gem_index.gem.combined.CombinedEncoder`).
         prior : float, optional
-            How many pseudo-sentences of the background a fit adds. By default that of the configuration if it names one,
-            else 10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
+            How many pseudo-sentences of the background a fit adds. By default the prior of the configuration if it names
+            one, else 10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
         index : str
             ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
             FAISS.
@@ -352,14 +353,14 @@ class HomeCollections:
         ----------
         path : str or Path
         name : str, optional
-            By default the exported collection's.
+            By default the name of the exported collection.
 
         Raises
         ------
         NameTakenError
             If a collection of that name exists.
         FingerprintMismatchError
-            If this home has other word vectors with the name of the model's.
+            If this home has other word vectors under the name of the word vectors of the model.
         InputError
             If the file is not an export; nothing is stored.
         NotIndexedError

@@ -42,7 +42,7 @@ class Home(HomeCollections):
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
-        If a newer gem-index wrote its database, or an older one and it cannot be upgraded.
+        If a newer gem-index wrote the database, or if an older one wrote it and it cannot be upgraded.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Home(HomeCollections):
         ]
 
     def _leftovers(self) -> list[Problem]:
-        """Remove the leftovers of a killed process; a process that is writing does so itself."""
+        """Remove the leftovers of a killed process; a process that is writing removes them itself."""
         if self.workspace.database.read_only:
             return []
         try:

@@ -16,10 +16,10 @@ from gem_index.store.workspace import Workspace, check_name
 __all__ = ["MAKER", "KeyLibrary", "Permission", "digest_of"]
 
 Permission = Literal["read", "write", "admin", "keys"]
-"""What a key allows; each includes those before it."""
+"""What a key allows; each permission includes the permissions before it."""
 
 MAKER: Permission = "keys"
-"""The permission of keys that make and remove keys for less."""
+"""The permission to make and remove keys that have one of the other permissions."""
 
 _PREFIX = "gem-"
 _MOST_MADE = 1000  # keys that keys have made: a server compares a request's key with all of them
@@ -54,7 +54,7 @@ class KeyLibrary:
         name : str
         permission : {"read", "write", "admin", "keys"}
         maker : bytes, optional
-            SHA-256 of the key of this home that makes it. Such a key must allow ``keys``, and the new one must not.
+            SHA-256 of the key of this home that makes the new key. The maker must allow ``keys``, and the new key must not.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class KeyLibrary:
         ConfigError
             If there is no such permission.
         KeyRefusedError
-            If the maker may not make it.
+            If the maker may not make the key.
         """
         check_name("key", name)
         if permission not in get_args(Permission):
@@ -99,9 +99,10 @@ class KeyLibrary:
         ----------
         name : str
         made : bool
-            Also remove the keys that it has made.
+            Also remove the keys that this key has made.
         maker : bytes, optional
-            SHA-256 of the key of this home that removes it. Such a key must allow ``keys``, and the removed one must not.
+            SHA-256 of the key of this home that removes the other one. The maker must allow ``keys``, and the removed key
+            must not.
 
         Returns
         -------
@@ -113,7 +114,7 @@ class KeyLibrary:
         UnknownNameError
             If there is none of that name.
         KeyRefusedError
-            If the maker may not remove it.
+            If the maker may not remove the key.
         """
         with self._workspace.database.writing() as connection:
             keys = KeyRepository(connection)
@@ -136,7 +137,7 @@ class KeyLibrary:
 
 
 def _check_maker(stored: list[KeyRecord], digest: bytes) -> KeyRecord:
-    """Return the key that makes or removes another one; it may have been removed since its request came."""
+    """Return the key that makes or removes another one; raise KeyRefusedError if it may not, or was removed meanwhile."""
     found = [each for each in stored if each.digest == digest and each.permission == MAKER]
     if not found:
         raise KeyRefusedError(

@@ -30,7 +30,7 @@ class ModelLibrary:
     ----------
     workspace : Workspace
     vectors : VectorLibrary
-        Where paths that a model is fitted on are registered.
+        The library in which the paths of a model's word vectors are registered.
     """
 
     def __init__(self, workspace: Workspace, vectors: VectorLibrary) -> None:
@@ -176,7 +176,7 @@ def _info(name: str, model: ModelRecord) -> ModelInfo:
 
 
 def _config_of(model: ModelRecord) -> dict[str, Any]:
-    """Return a model's configuration, of several encoders with their vectors and weights."""
+    """Return a model's configuration; for several encoders, each configuration with its vectors and weight."""
     if not model.parts:
         config: dict[str, Any] = json.loads(model.config)
         return config

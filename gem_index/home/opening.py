@@ -47,12 +47,12 @@ def open_provider(
         With a model or a collection: the vectors that it must have been fitted on.
     model : str or Path, optional
         The name of a model in the home (``gem-index fit``), or a file of :meth:`GemEncoder.save` whose name ends in
-        ``.safetensors``. Such a file has no word vectors: name them in ``vectors`` if they are not the bundled ones; for
-        several encoders in order, with a comma and a space between.
+        ``.safetensors``. Such a file has no word vectors: name them in ``vectors`` if they are not the bundled ones. For
+        several encoders, give one name for each, in order, joined by a comma and a space.
     collection : str, optional
-        The model of a collection in the home.
+        The name of a collection in the home, whose model is opened.
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        Only with ``vectors``; by default the one that suits them (:func:`~gem_index.gem.recommended.recommended_config`).
+        Only with ``vectors``; by default the recommended one (:func:`~gem_index.gem.recommended.recommended_config`).
         ``{"encoders": [...]}``, instead of ``vectors``, for several encoders (:class:`~gem_index.CombinedEncoder`).
     home : Home, str or Path, optional
         Where names are looked up; the default home unless given. A model or collection by name creates the default home if
@@ -95,7 +95,7 @@ def open_provider(
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
     """Open the encoder that has this fingerprint, for example one recorded in a vector database.
 
-    The encoders of all collections and models of the home are compared, then the default one.
+    The encoders of all collections and models of the home are compared, then the default encoder.
 
     Parameters
     ----------

@@ -52,9 +52,9 @@ def pull(
     Raises
     ------
     ConfigError
-        If there is no such table, it has no texts, or the engine cannot read the tables of others.
+        If there is no such table, it has no texts, or gem-index did not create it and cannot read such tables of the engine.
     MissingFieldError
-        If a table that gem-index did not create has no column of the text, or not the named one of the id.
+        If a table that gem-index did not create has no text column, or lacks the named id column.
     """
     kept = home.collection(name).reading if name in home else {}
     with _opened(url) as target:
@@ -69,12 +69,12 @@ def pull(
 
 @contextmanager
 def table_rows(url: str | TargetUrl, **choices: Any) -> Iterator[RowReader]:
-    """Open the reader of the rows of a table that gem-index did not create; ``choices`` are those of its reading.
+    """Open the reader of the rows of a table that gem-index did not create; ``choices`` say how it is read.
 
     Raises
     ------
     ConfigError
-        If there is no such table, or the engine cannot read the tables of others.
+        If there is no such table, or gem-index cannot read such tables of the engine.
     """
     with _opened(url) as target:
         if _live(target) is not None:

@@ -61,7 +61,7 @@ class VectorInfo:
 
 
 class VectorLibrary:
-    """The word vectors of a home, which :attr:`gem_index.Home.vectors` holds: a row and a mapped folder each.
+    """The word vectors of a home, which :attr:`gem_index.Home.vectors` holds; each set has a row and a mapped folder.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class VectorLibrary:
         Raises
         ------
         UnknownNameError
-            If a part is neither; near names are suggested.
+            If a part is neither a name nor a path; near names are suggested.
         """
         return open_vectors(self._workspace, spec)
 
@@ -136,7 +136,7 @@ class VectorLibrary:
         mirror : str, optional
             A file, folder or URL from which to read well-known vectors, instead of downloading them.
         origin, licence : str, optional
-            Their origin and licence, for the record; by default the source's own, if known.
+            The origin and licence of the vectors, for the record; by default what the source says, if known.
         progress : bool or callable, optional
             True for a bar on standard error; a function is called with stage, done and total (0: not known).
 
@@ -209,14 +209,14 @@ class VectorLibrary:
             return self._store(name, found, options, show)
 
     def export(self, name: str, path: str | Path, format: str | None = None) -> int:
-        """Write registered or bundled vectors to a file or folder, and return how many words or subwords it has.
+        """Write registered or bundled vectors to a file or folder, and return how many words or subwords were written.
 
         Raises
         ------
         UnknownNameError
             If there are none of that name.
         VectorFormatError
-            If they do not fit into the format.
+            If the format cannot hold the vectors.
         """
         from gem_index.vectors.formats.registry import write_vectors
 

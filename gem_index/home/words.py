@@ -52,7 +52,7 @@ def check_rerank_mode(mode: str) -> str:
     Raises
     ------
     InputError
-        If it is another one.
+        If the mode is another one.
     """
     if mode not in ("dense", "hybrid"):
         raise InputError(f"found the mode {quoted(mode)}; expected dense or hybrid")

@@ -27,7 +27,7 @@ __all__ = ["Built", "Checkpoint"]
 
 _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # minimum seconds between two checkpoints
-_SHARE = 20  # and at least this multiple of the seconds that the last one took
+_SHARE = 20  # minimum pause, as a multiple of the time of the last checkpoint
 _META, _IDS, _COUNTS, _INDEX = "checkpoint.json", "ids.npy", "pieces.npy", "vectors.faiss"
 _FILES = (_IDS, _COUNTS, _INDEX)
 
@@ -43,7 +43,7 @@ class Built:
     ids : int64 array (n,)
         The documents, ascending.
     counts : int64 array (n,)
-        How many pieces each has.
+        How many pieces each document has.
     rows : RowsWriter, optional
         The writer of the exact vectors beside an approximate index.
     """

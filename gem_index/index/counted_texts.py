@@ -11,7 +11,7 @@ from gem_index.text.analyzer import Analyzer
 
 __all__ = ["CountedTexts"]
 
-_OF_TERM = 130  # bytes of a short text with its number in a dictionary
+_OF_TERM = 130  # bytes of a term and its number in a dictionary, estimated
 
 
 class CountedTexts:
@@ -27,11 +27,11 @@ class CountedTexts:
     lengths : float64 array (n,)
         The number of terms of each text.
     begins : int64 array (t + 1,)
-        Where the places of each of the t terms begin, and the last ones end.
+        Where each of the t terms begins in ``places``, and where the last one ends.
     places : int32 array (p,)
-        Of the texts that hold a term, term after term, ascending.
+        The places of the texts that contain a term, ascending for each term, term after term.
     times : int32 array (p,)
-        How often the text holds the term.
+        How often the text at each place contains the term.
     """
 
     lengths: F64

@@ -23,11 +23,11 @@ __all__ = ["TRAINING_VECTORS", "DenseIndex", "faiss_threads", "load_faiss", "spr
 TRAINING_VECTORS = 65_536
 """Maximum number of vectors to train an index with."""
 
-_PROBED_LISTS = 4  # a search probes one in this many lists of an inverted file
-_HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200
+_PROBED_LISTS = 4  # a search probes the number of lists of an inverted file, divided by this
+_HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
-_MARGIN = 1.5  # safety factor on the share of accepted positions among the nearest
+_MARGIN = 1.5  # safety factor on k / (share of accepted positions)
 
 _import_process: int | None = None
 """The process that imported FAISS: this process, or one from which it was forked."""
@@ -113,7 +113,7 @@ class DenseIndex:
 
     @property
     def joinable(self) -> bool:
-        """Whether :meth:`join` can be used: not for graphs, and indexes that refine another's results."""
+        """Whether :meth:`join` can be used; not for graphs, and indexes that refine the results of another index."""
         faiss = load_faiss()
 
         codes = self._codes()
@@ -122,7 +122,7 @@ class DenseIndex:
         return isinstance(codes, joined) and not hasattr(codes, "factors_storage")
 
     def join(self, other: DenseIndex) -> None:
-        """Move the vectors of another index that was trained with this one behind the own ones."""
+        """Move the vectors of another index behind the vectors of this one; both must have been trained together."""
         faiss = load_faiss()
 
         shift = len(self) if isinstance(self._codes(), faiss.IndexIVF) else 0
@@ -188,7 +188,7 @@ class DenseIndex:
     ) -> tuple[npt.NDArray[np.int64], F32]:
         """Return the k best positions and their inner products as the index computes them, best first.
 
-        An exact index returns equal products by position.
+        An exact index orders equal products by position.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class DenseIndex:
     def _reaching(
         self, query: F32, least: np.float32, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32]:
-        """Return all accepted positions whose inner product is at least this, of an exact index."""
+        """Return all accepted positions with an inner product of at least ``least``; the index must be exact."""
         below = float(np.nextafter(least, np.float32(-np.inf)))
         with faiss_threads(1):
             _, scores, positions = self._index.range_search(query[np.newaxis], below)
@@ -239,7 +239,7 @@ class DenseIndex:
         return positions, scores
 
     def _codes(self) -> Any:
-        """Return the index itself, without the transformation of vectors before it, if there is one."""
+        """Return the index without the transformation of vectors that may precede it."""
         faiss = load_faiss()
 
         if isinstance(self._inner, faiss.IndexPreTransform):
@@ -289,7 +289,7 @@ class DenseIndex:
 
 
 def _best(positions: I64, scores: F32, k: int) -> tuple[I64, F32]:
-    """Return the k best positions with their scores, best first, equal scores by position."""
+    """Return the k best positions with their scores, best first; equal scores are ordered by position."""
     best = best_of(list(zip(positions.tolist(), scores.tolist(), strict=True)), k)
     return np.array([place for place, _ in best], np.int64), np.array(
         [s for _, s in best], np.float32

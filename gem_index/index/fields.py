@@ -22,10 +22,10 @@ __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 
 _HEADER = "fields.json"
 _MOST_VALUES = 65_535  # values of a field that codes can number; the code 0 stands for documents without the field
-_MOST_FIELDS = 64  # two bytes a document each
-_MOST_CHARACTERS = 8_000_000  # bytes of the values of a field
-_EXACT = 2**53
-_ZERO = r"\u0000"
+_MOST_FIELDS = 64  # fields that are kept; each takes two bytes per document, or eight for numbers
+_MOST_CHARACTERS = 8_000_000  # characters of the values of a field, as JSON
+_EXACT = 2**53  # float64 holds every whole number up to this one
+_ZERO = r"\u0000"  # a zero byte in JSON
 
 _Places: TypeAlias = npt.NDArray[np.int64]
 
@@ -37,9 +37,9 @@ class Codes:
     Attributes
     ----------
     values : sequence of str
-        As JSON.
+        The values as JSON.
     codes : uint16 array (n,)
-        Of each document the position of its value in ``values``, plus one; 0 without the field.
+        For each document, the position of its value in ``values``, plus one; 0 if it lacks the field.
     """
 
     values: Sequence[str]
@@ -53,7 +53,7 @@ class Numbers:
     Attributes
     ----------
     numbers : float64 array (n,)
-        NaN without the field.
+        The number of each document; NaN if it lacks the field.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -148,7 +148,7 @@ class FieldsWriter:
     old : SnapshotFields, optional
         The fields of earlier documents, which are continued.
     kept : bool array, optional
-        Which of these are still there.
+        Which of the earlier documents are still there.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class FieldsWriter:
             self._fields[name] = _Field.of(column, kept)
 
     def append(self, texts: Sequence[str]) -> None:
-        """Add documents by their metadata, objects as JSON."""
+        """Add documents; ``texts`` are their metadata, JSON objects."""
         begin, size = self._count, len(texts)
         found: dict[str, list[tuple[int, Any]]] = {}
         for place, text in enumerate(texts):
@@ -220,7 +220,7 @@ class FieldsWriter:
 
 
 class _Field:
-    """One field of the documents so far: codes of its values, or numbers after there were too many."""
+    """One field of the documents so far: codes of its values, or numbers if it has too many values."""
 
     def __init__(self, before: int) -> None:
         self.numbers = False
@@ -247,7 +247,13 @@ class _Field:
         return [_json(key) for key in self._codes]
 
     def append(self, entries: Sequence[tuple[int, Any]], size: int) -> bool:
-        """Add a block of documents, those with the field by place and value; False if its values cannot be kept."""
+        """Add ``size`` documents; ``entries`` has the place and value of each one with the field.
+
+        Returns
+        -------
+        bool
+            False if the values cannot be kept.
+        """
         if not self.numbers and self._coded(entries, size):
             return True
         if not self.numbers and not self._use_numbers():
@@ -276,7 +282,7 @@ class _Field:
         return True
 
     def _use_numbers(self) -> bool:
-        """Turn codes into numbers; False if some value is none."""
+        """Turn codes into numbers; False if a value is not a number."""
         values = [value for _, value in self._codes]
         if not all(map(_is_number, values)):
             return False

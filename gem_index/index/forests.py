@@ -37,7 +37,7 @@ def joined_forest(
     Returns
     -------
     int32 array (count,)
-        Positions; an item that no task joined has its own.
+        Positions; an item that no task joined has its own position.
     """
     forests = [np.arange(count, dtype=np.int32) for _ in range(threads)]
     free: SimpleQueue[I32] = SimpleQueue()

@@ -27,14 +27,17 @@ __all__ = [
 FUSIONS = ("weighted", "rrf")
 """How a hybrid search fuses its two lists: by their scores or by their ranks."""
 
-DEPTH, RANK_DEPTH = 30, 100
-"""Length of the lists to fuse, by scores (they grow while a document outside them could be among the best) and by ranks."""
+DEPTH = 30
+"""First length of the lists to fuse by scores; they grow while a document outside them could be among the best."""
+
+RANK_DEPTH = 100
+"""Length of the lists to fuse by ranks."""
 
 MATCH_WEIGHT = 2.25
-"""Weight of a word match; a cosine has weight 1 (docs/evaluation.md names the sets on which it was chosen)."""
+"""Weight of a word match; a cosine has weight 1 (docs/evaluation.md names the sets on which the weight was chosen)."""
 
 _RANK_OFFSET = 60.0
-_DEEPER = 4  # times as long as the lists before
+_DEEPER = 4  # factor by which the lists grow
 
 
 class ScoredLists(Protocol):
@@ -42,18 +45,18 @@ class ScoredLists(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether no document outside the list of the nearest has a larger cosine than its last entry.
+        """Whether the list of the nearest is exact: no document outside it has a larger cosine than its last entry.
 
         An approximate index may miss documents, which are then found by words alone.
         """
         ...
 
     def nearest(self, depth: int) -> Hits:
-        """Return the best (seq, cosine), best first, as many as ``depth`` says."""
+        """Return the ``depth`` best (seq, cosine), best first."""
         ...
 
     def matching(self, depth: int) -> Hits:
-        """Return the best (seq, match); a match is from 0 to 1, see :func:`gem_index.index.terms.match_weights`."""
+        """Return the ``depth`` best (seq, match); matches are 0 to 1, see :func:`gem_index.index.terms.match_weights`."""
         ...
 
     def cosines(self, seqs: Ids) -> F32:
@@ -68,10 +71,10 @@ class ScoredLists(Protocol):
 def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
     """Return the k best documents by (cosine + 2.25 match) / 3.25, equal scores by seq, and their cosines.
 
-    Neither number depends on other documents, so that a weak list stays weak. A document outside both lists scores at most
-    what the last entries of the lists give together; while that is more than the k-th score, the lists are made longer (the
-    threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So the result is
-    the same as if all documents were scored, if the first list is exact.
+    A cosine and a match do not depend on other documents, so a weak list stays weak. A document outside both lists has at
+    most the fused score of the lists' last entries. While this bound is above the k-th score, the lists are made longer (the
+    threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So, if the first
+    list is exact, the result is the same as if all documents were scored.
     """
     depth = max(DEPTH, k)
     while True:
@@ -92,7 +95,7 @@ def _score_bound(hits: Hits, depth: int) -> float:
 def _fuse_lists(
     lists: ScoredLists, dense: Hits, matching: Hits, k: int, depth: int
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return cosines, and the scores of the documents of two lists that may be among their k best.
+    """Return the cosines of the documents of two lists, and the scores of the documents that may be among the k best.
 
     A document that is missing from one list has at most the score of that list's last entry; its missing score is computed
     only if that could bring it among the k best.
@@ -131,7 +134,7 @@ def fused(cosine: float, match: float) -> float:
 def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:
     """Return the k best of two lists by the sum of 1 / (60 + rank) over their first hundred entries.
 
-    Longer lists change no score: documents that are in neither hundred follow, by their rank in the first list.
+    Longer lists do not change these scores: documents outside both hundreds follow, by their rank in the first list.
 
     Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
     """

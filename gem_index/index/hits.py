@@ -18,11 +18,11 @@ Hits: TypeAlias = list[tuple[int, float]]
 
 
 ROUNDING = 1e-6
-"""Scores that differ by less count as equal: each is a float32 sum that two ways of computing it round differently."""
+"""Scores that differ by less count as equal, because two ways to compute a float32 sum round it differently."""
 
 
 def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best hits, best first; scores equal to the last bits become one score, in the order of ids."""
+    """Return the k best hits, best first; hits whose scores differ only by rounding get one score, and are ordered by id."""
     order = sorted(found, key=lambda pair: -pair[1])
     best: Hits = []
     end = 0
@@ -36,7 +36,7 @@ def best_of(found: Hits, k: int) -> Hits:
 
 
 def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:
-    """Return the k best places with their scores, best first, equal scores by place."""
+    """Return the k best places with their scores, best first; equal scores are ordered by place."""
     if k < len(places):
         kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
         places, scores = places[kept], scores[kept]

@@ -17,15 +17,15 @@ KINDS = ("flat", "pq", "rabitq", "sq8", "ivf", "hnsw")
 """Short names; any other kind is a FAISS factory string."""
 
 _BREAK_EVEN = 20_000
-"""Number of vectors from which product quantisation with re-scoring is faster than a flat scan (docs/performance.md)."""
+"""From this number of vectors on, product quantisation with re-scoring is faster than a flat scan (docs/performance.md)."""
 
 _CANDIDATES, _CANDIDATES_PER_RESULT = 200, 4
 _QUANTISED, _QUANTISED_PER_RESULT = (
     1000,
     20,
 )  # candidates of a product quantiser (docs/performance.md)
-_LEAST_PARTS = 64  # least parts of a product quantiser, if vectors have so many numbers
-_LONGEST_PART = 4  # numbers in a part
+_LEAST_PARTS = 64  # about this many parts of a product quantiser; more if parts would be longer than the next number
+_LONGEST_PART = 4  # most numbers in a part
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class IndexKind:
 def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
     """Return the kind of index for some vectors.
 
-    Many vectors get a product quantiser of 4 bits a part that is scanned whole in registers (André, Kermarrec and Le
-    Scouarnec, "Cache locality is not enough", VLDB 2015): GEM removes the directions that sentences share, so that its
-    vectors form no clusters and graphs and inverted lists miss neighbours, while a scan over 32 bytes per vector takes a
-    millisecond for a million vectors.
+    Many vectors get a product quantiser with 4 bits per part, which is scanned whole in registers (André, Kermarrec and Le
+    Scouarnec, "Cache locality is not enough", VLDB 2015). GEM removes the directions that sentences share. So its vectors
+    form no clusters, and graphs and inverted lists miss neighbours. A scan over 32 bytes per vector takes a millisecond for
+    a million vectors.
     """
     if kind == AUTOMATIC:
         kind = "flat" if vectors < _BREAK_EVEN else QUANTISED
@@ -80,7 +80,7 @@ def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
 
 
 def _quantiser(dimension: int) -> str:
-    """Return the factory of a product quantiser whose parts divide vectors that are padded with zeros."""
+    """Return the factory string of a product quantiser; vectors are padded with zeros so that equal parts fill them."""
     numbers = min(_LONGEST_PART, max(1, round(dimension / _LEAST_PARTS)))
     parts = -(-dimension // numbers)
     padding = "" if parts * numbers == dimension else f"Pad{parts * numbers},"

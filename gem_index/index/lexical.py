@@ -179,9 +179,10 @@ class LexicalIndex:
 
     @staticmethod
     def join(folder: Path, parts: Sequence[Path]) -> None:
-        """Make an index of the documents of several folders that :meth:`write` wrote, in a new one.
+        """Join the indexes of several folders, which :meth:`write` wrote, in a new folder.
 
-        tantivy's segments are immutable files with names of their own: they are linked, and the lists of them concatenated.
+        tantivy's segments are immutable files with names of their own: the files are linked, and their
+        lists are concatenated.
         """
         folder.mkdir(mode=0o700)
         metas = [json.loads((part / _META).read_text()) for part in parts]
@@ -249,7 +250,7 @@ class LexicalIndex:
         Parameters
         ----------
         terms : mapping of str to float
-            Terms of the index's analyzer, with the weight of each one's BM25 score.
+            Terms of the index's analyzer; the weight of a term multiplies its BM25 score.
         k : int
         wanted : int64 array
             Ids to accept, ascending, all of them in the files.

@@ -22,8 +22,8 @@ __all__ = ["LexicalTail"]
 class LexicalTail:
     """BM25 in memory, over documents that are not in the files yet; more can be added while others search.
 
-    Scores are those that the documents would have in the files: the same constants, and the files' statistics if there are
-    files.
+    A document has the score that it would have in the files: the constants are the same, and the statistics are the files'
+    statistics if there are files.
 
     Parameters
     ----------
@@ -38,8 +38,10 @@ class LexicalTail:
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
         self.vocabulary = Vocabulary()
-        self._postings: dict[str, tuple[list[int], list[int]]] = {}  # places, ascending, and times
-        self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)  # ids and lengths of the places
+        # of each term: places, ascending, and counts
+        self._postings: dict[str, tuple[list[int], list[int]]] = {}
+        # of each place: id and length of its text
+        self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)
 
     @classmethod
     def of(
@@ -68,7 +70,7 @@ class LexicalTail:
         Parameters
         ----------
         ids : int64 array (n,)
-            Ascending, after those that are there; an id may come several times, once for each piece of its document.
+            Ascending, after the ids that are there; an id may come several times, once for each piece of its document.
         texts : sequence of str
         """
         before, lengths = self._rows
@@ -80,13 +82,14 @@ class LexicalTail:
         for place, terms in enumerate(analysed, len(before)):
             for term, times in Counter(terms).items():
                 places, counts = self._postings.setdefault(term, ([], []))
-                counts.append(times)  # before its place: other threads find the text by its place
+                # the count goes first, because other threads find the text by its place
+                counts.append(times)
                 places.append(place)
         added = np.array([len(terms) for terms in analysed], np.float64)
         self._rows = np.append(before, ids), np.append(lengths, added)
 
     def frequencies(self, terms: Iterable[str], alive: Ids) -> dict[str, int]:
-        """Return how many texts contain each term; only texts with some ids, ascending, count."""
+        """Return how many texts contain each term; only texts whose ids are in ``alive``, which ascends, count."""
         there = among(self._rows[0], alive)
         return {term: int(np.count_nonzero(there[self._of(term, there)[0]])) for term in terms}
 
@@ -104,7 +107,7 @@ class LexicalTail:
         Parameters
         ----------
         alive : int64 array
-            The ids, ascending, whose texts are there; what others hold counts nowhere.
+            The ids, ascending, whose texts are there; texts with other ids are neither hits nor part of the statistics.
         """
         ids, lengths = self._rows
         there = among(ids, alive)
@@ -137,7 +140,7 @@ class LexicalTail:
         return list(best.items())
 
     def _of(self, term: str, there: Mask) -> tuple[I64, I64]:
-        """Return the places and times of a term, of the texts that were there when ``there`` was made."""
+        """Return the places and counts of a term; texts that were added after ``there`` was made are left out."""
         places, times = self._postings.get(term, ([], []))
         count = bisect_left(places, len(there))
         return np.array(places[:count], np.int64), np.array(times[:count], np.int64)

@@ -13,12 +13,12 @@ from gem_index.kernels.near_pairs import STEP, TILE, join_near, sketch_sets
 
 __all__ = ["near_components"]
 
-_SLACK = 1e-5  # above the rounding of a bound in float32
+_SLACK = 1e-5  # more than the rounding error of a bound in float32
 _SAMPLE = 20_000  # vectors from which the directions are computed
-_COMPARED = 2_000  # of these are compared to see how well a bound separates them
-_SURVIVORS = 5e-4  # share of far pairs that may pass the bound: in one of 16 rows of a tile
+_COMPARED = 2_000  # about this many of them are compared to choose the size of the bounds
+_SURVIVORS = 5e-4  # share of far pairs that may pass the bound: a pair in one of 16 rows of a tile
 _BLOCK = 8192  # vectors that are projected at once
-_TASK = 16  # tiles of a thread's task
+_TASK = 16  # tiles per task of a thread
 
 
 def near_components(
@@ -32,14 +32,15 @@ def near_components(
 ) -> I32:
     """Return for each vector the first one of its component, where pairs with inner product >= threshold are joined.
 
-    All pairs are tested. A rotation does not change inner products, and of two vectors x = (x1, x2), y = (y1, y2) the
-    Cauchy-Schwarz inequality bounds x·y <= x1·y1 + |x2||y2|: a product of few numbers where x1 is the part along the
-    principal directions. Pairs whose bound reaches the threshold, and that are not joined already, are tested exactly.
+    All pairs are tested. A rotation does not change inner products. For two vectors x = (x1, x2) and y = (y1, y2), the
+    Cauchy-Schwarz inequality gives the bound x·y <= x1·y1 + |x2||y2|. The bound needs only few numbers if x1 and y1 are the
+    parts along the principal directions. Pairs whose bound reaches the threshold are tested exactly, if they are not joined
+    already.
 
     Parameters
     ----------
     vectors : float32 array (n, d)
-        Of length at most 1; may be mapped. Zero vectors are near to none.
+        Of length at most 1; may be mapped. Zero vectors are near no vector.
     threshold : float
         Above 0, at most 1.
     threads : int
@@ -51,12 +52,12 @@ def near_components(
     sets : tuple, optional
         A set for each vector: the members (m,) of all sets, each set ascending, and where each begins (n + 1,).
     least_overlap : float
-        With sets: two of joined vectors have at least this Jaccard similarity.
+        With ``sets``: two vectors are joined only if their sets have at least this Jaccard similarity.
 
     Returns
     -------
     int32 array (n,)
-        Positions; a vector without near ones has its own.
+        Positions; a vector that is near no other has its own position.
     """
     count = len(vectors)
     if count < 2:
@@ -91,7 +92,7 @@ def near_components(
 
 
 def _tiles(vectors: F32, threshold: float) -> F32:
-    """Return the numbers (t, p, TILE) that bound inner products, p a multiple of STEP."""
+    """Return the numbers (t, p, TILE) that bound inner products; p is a multiple of STEP."""
     sample = np.asarray(vectors[spread(np.arange(len(vectors)), _SAMPLE)])
     directions = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
     size = _size(sample[:: max(1, len(sample) // _COMPARED)], directions, threshold)
@@ -105,7 +106,7 @@ def _tiles(vectors: F32, threshold: float) -> F32:
 
 
 def _size(sample: F32, directions: F32, threshold: float) -> int:
-    """Return how many numbers of a vector a bound needs to leave few pairs of a sample (s, d) to be tested exactly."""
+    """Return how many numbers per vector a bound needs so that few pairs of a sample (s, d) must be tested exactly."""
     far = sample @ sample.T < threshold
     for size in range(2 * STEP, len(directions), STEP):
         short = _shortened(sample, directions, size)
@@ -115,7 +116,7 @@ def _size(sample: F32, directions: F32, threshold: float) -> int:
 
 
 def _shortened(vectors: F32, directions: F32, size: int) -> F32:
-    """Return the parts (n, size) of vectors (n, d) along the first directions, and last the length of the rest."""
+    """Return the parts (n, size) of vectors (n, d) along the first directions; the last number is the length of the rest."""
     short = np.zeros((len(vectors), size), np.float32)
     parts = np.asarray(vectors) @ directions[:, : size - 1]
     short[:, : parts.shape[1]] = parts

@@ -9,20 +9,20 @@ from gem_index.index.dense import faiss_threads, load_faiss, spread
 
 __all__ = ["nearest_among", "nearest_neighbors"]
 
-_EXACT = 20_000  # vectors that are all compared
-_TRAINED = 40_000
-_PROBED = 16  # lists of about 2 sqrt(n)
+_EXACT = 20_000  # up to this many vectors, all pairs are compared
+_TRAINED = 40_000  # most vectors that an index is trained with
+_PROBED = 16  # lists that are searched, of about 2 sqrt(n)
 
 
 def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
     """Return the positions (n, k) of the nearest other vectors, and their cosines (n, k), the nearest first.
 
-    From 20,000 vectors on some of the nearest may be missed; the same vectors give the same answer.
+    With more than 20,000 vectors, some of the nearest may be missed; the same vectors give the same result.
 
     Parameters
     ----------
     vectors : float32 array (n, d)
-        Unit vectors, more than k.
+        More than k unit vectors.
     k : int
         At least 1.
     """

@@ -13,7 +13,7 @@ from gem_index.kernels.overlaps import join_overlapping
 
 __all__ = ["overlap_components"]
 
-_TASK = 1024  # ranks of a thread's task
+_TASK = 1024  # sets per task of a thread
 _SLACK = 1e-9  # as in overlaps.c
 
 
@@ -27,15 +27,16 @@ def overlap_components(
 ) -> I32:
     """Return for each set the first one of its component, where pairs with a Jaccard similarity >= threshold are joined.
 
-    The result is the same as if all pairs were compared. The members of both sets of such a pair are at least ⌈threshold ·
-    s⌉ of a set of size s, so one of them is among its first s - ⌈threshold · s⌉ + 1, its prefix, in any order that all sets
-    share (Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", 2007). The rarest members come first, and only
-    pairs with a member of both prefixes are compared.
+    The result is the same as if all pairs were compared. The sets of such a pair share at least ⌈threshold · s⌉
+    members, if s is the size of either set. So, in any order of the members that all sets follow, their first shared member
+    is in the prefix of both sets. The prefix of a set is its first s - ⌈threshold · s⌉ + 1 members (Bayardo, Ma and Srikant,
+    "Scaling up all pairs similarity search", 2007). The rarest members come first, and only pairs whose prefixes share a
+    member are compared.
 
     Parameters
     ----------
     members : int32 array (m,)
-        The members of all sets, each set ascending. Numbers are small if the member is rare; they are from 0.
+        The members of all sets, each set ascending. Members are numbered from 0; rare ones have small numbers.
     begins : int64 array (n + 1,)
         The position of each set in ``members``.
     threshold : float
@@ -50,7 +51,7 @@ def overlap_components(
     Returns
     -------
     int32 array (n,)
-        Positions; a set without similar ones, and an empty set, has its own.
+        Positions; a set without similar sets, and an empty set, has its own position.
     """
     sizes = np.diff(begins).astype(np.int32)
     count = len(sizes)
@@ -89,7 +90,7 @@ def overlap_components(
 def _lists(
     members: I32, begins: I64, sizes: I32, order: I32, threshold: float
 ) -> tuple[I64, I32, I32]:
-    """Return where the list of each member begins, the ranks of all lists, and the member's position in each set."""
+    """Return where each member's list of sets begins, the ranks of these sets, and the member's position in each set."""
     least = np.maximum(np.ceil(threshold * sizes - _SLACK), 1)
     lengths = np.where(sizes > 0, sizes - least + 1, 0).astype(np.int64)[order]
     ranks = np.repeat(np.arange(len(order), dtype=np.int32), lengths)

@@ -20,7 +20,7 @@ class PieceIndex:
     index : DenseIndex
         The vectors of all pieces, document after document.
     counts : int64 array (n,)
-        How many each document has, at least 1.
+        How many pieces each document has, at least 1.
     vectors : VectorRows or DenseIndex, optional
         The exact vectors: the exact index itself, or the rows beside an approximate index.
     """
@@ -52,9 +52,9 @@ class PieceIndex:
         Parameters
         ----------
         query, k, accepted
-            As for :meth:`DenseIndex.nearest`, of documents.
+            As for :meth:`DenseIndex.nearest`, but for documents.
         proposed : int, optional
-            How many vectors an approximate index proposes, by default k; those that are kept beside it score them again.
+            How many vectors an approximate index proposes, by default k; the exact vectors beside it score them again.
         """
         rows = None if accepted is None else np.repeat(accepted, self.counts)
         asked = max(k, proposed or k)
@@ -73,11 +73,11 @@ class PieceIndex:
             asked *= 2
 
     def vectors_of(self, accepted: Mask) -> int:
-        """Return the number of vectors of each of these documents."""
+        """Return how many vectors the accepted documents have together."""
         return int(np.count_nonzero(accepted) if self._one_each else self.counts[accepted].sum())
 
     def whole(self, positions: I64) -> Mask:
-        """Return a mask (n,) of the documents that have only one vector."""
+        """Tell for each position whether its document has only one vector."""
         return np.asarray(self.counts[positions] == 1)
 
     def take(self, positions: I64) -> F32:

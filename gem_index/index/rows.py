@@ -49,7 +49,7 @@ class VectorRows:
         Raises
         ------
         CorruptionError
-            If one of them holds half a row.
+            If a file ends inside a row.
         """
         parts = []
         for path in _files(folder):
@@ -77,7 +77,7 @@ class VectorRows:
         Raises
         ------
         CorruptionError
-            If there is no such position, which only a damaged index proposes.
+            If the files lack a position; only a damaged index proposes such a one.
         """
         from gem_index.kernels.rows import score_rows
 
@@ -94,7 +94,7 @@ class VectorRows:
         return found
 
     def _by_part(self, positions: I64) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
-        """Iterate over the parts of some positions: the part, which of the positions are in it, and where."""
+        """Yield each part that holds some of the positions, a mask of these positions, and their places in the part."""
         if len(self._parts) == 1:
             yield self._parts[0], slice(None), positions
             return
@@ -105,7 +105,7 @@ class VectorRows:
 
 
 class RowsWriter:
-    """Appends vectors to a file of rows; one that stays empty is removed at the end of the ``with`` block.
+    """Appends vectors to a file of rows; a file that stays empty is removed at the end of the ``with`` block.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class RowsWriter:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         size = keep * dimension * _TYPE.itemsize
         self._hash = hashlib.sha256()
-        # a copy, not the old file: a snapshot may have linked that before a kill, and be in use
+        # write a copy: a snapshot that is in use may have linked the old file before a kill
         new = path.with_name(f".{path.name}.new")
         self._file = new.open("wb")
         for block in _blocks(path, size):
@@ -162,10 +162,10 @@ class RowsWriter:
 
 
 def continued(old: Path, folder: Path, dimension: int) -> RowsWriter:
-    """Link the rows of an old folder into a new one; return the writer of what comes after them.
+    """Link the rows of an old folder into a new one; return a writer for the rows after them.
 
-    The last files are copied into the new one if they are as large as one before them, so that there are few files and
-    each row is seldom copied.
+    The first file that is at most as large as all files after it together, and those files, are copied into one new file
+    instead. So there are few files, and each row is seldom copied.
     """
     files = _files(old)
     sizes = [path.stat().st_size for path in files]

@@ -50,9 +50,8 @@ __all__ = [
 ]
 
 _BLOCK = 4096
-_LEAST_DOCUMENTS = (
-    20_000  # least documents for files of fields: for fewer, a filter reads all metadata in 15 ms
-)
+_LEAST_DOCUMENTS = 20_000
+"""Snapshots with fewer documents have no files of fields, because a filter reads all metadata in 15 ms."""
 
 Blocks: TypeAlias = Iterable[tuple[Ids, Sequence[str]]]
 """Ids (``documents.seq``, ascending over all blocks), and a text for each."""
@@ -70,15 +69,15 @@ class SnapshotSource(Protocol):
         ...
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
-        """Return the pieces of b texts, in order, and how many each has, int64 (b,)."""
+        """Return the pieces of b texts, in order, and how many each text has, int64 (b,)."""
         ...
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
-        """Return the vectors of the pieces of b texts (p, dimension), and how many each has, int64 (b,)."""
+        """Return the vectors of the pieces of b texts (p, dimension), and how many each text has, int64 (b,)."""
         ...
 
     def empty(self, kind: IndexKind) -> DenseIndex:
-        """Return an index of a kind without vectors, trained if it needs training."""
+        """Return an empty index of a kind, trained if it needs training."""
         ...
 
     def report(self, stage: str, last: int) -> None:
@@ -95,7 +94,7 @@ class NewSnapshot:
     kind : IndexKind
     dimension : int
     fingerprint : str
-        Of the encoder that makes the vectors, and how texts are cut and analysed.
+        The fingerprint of the encoder that makes the vectors, and of how texts are divided and analysed.
     analyzer : Analyzer
     source : SnapshotSource
     checkpoint : Checkpoint, optional
@@ -124,10 +123,10 @@ def write_snapshot(
         The directory to create; must not exist.
     new : NewSnapshot
     old : tuple of Path and int64 array, optional
-        An undamaged snapshot with vectors of the same encoder, and those of its ids that are still stored: their words
-        are reused, and their vectors unless the new index is exact and the old one is not.
+        An undamaged snapshot with vectors of the same encoder, and the ids of its documents that are still stored. The words
+        of these documents are reused. Their vectors are reused too, unless the new index is exact and the old one is not.
     files : mapping, optional
-        Hashes and sizes of its files: those that the new snapshot shares are not read again.
+        Hashes and sizes of the files of the old snapshot; files that the new snapshot shares are not read again.
 
     Returns
     -------
@@ -139,7 +138,7 @@ def write_snapshot(
 
 
 def fill_snapshot(folder: Path, new: NewSnapshot, old: tuple[Path, Ids] | None = None) -> None:
-    """Write the files of a snapshot into an empty folder, as :func:`write_snapshot` does, but neither synced nor hashed."""
+    """Write the files of a snapshot into an empty folder, as :func:`write_snapshot` does, but do not sync or hash them."""
     taken = None if old is None else _load_old(*old)
     built = None if taken is None else _extend(new, taken, folder / ROWS)
     built = built or _build(new, folder / ROWS)
@@ -150,7 +149,7 @@ def fill_snapshot(folder: Path, new: NewSnapshot, old: tuple[Path, Ids] | None =
 def join_snapshots(
     directory: Path, new: NewSnapshot, shards: Sequence[Path], ids: Ids
 ) -> FileTable:
-    """Write the snapshot of the documents of several, its shards, as :func:`write_snapshot` does: nothing is encoded again.
+    """Join several snapshots, the shards, to one, which is written as by :func:`write_snapshot`; nothing is encoded again.
 
     Parameters
     ----------
@@ -158,10 +157,10 @@ def join_snapshots(
         The directory to create; must not exist, and lies in the file system of the shards.
     new : NewSnapshot
     shards : sequence of Path
-        Snapshots by the same encoder, all of one kind, whose ids ascend from one to the next; their files are linked.
-        If that kind was trained for them, all begin with one trained index.
+        Snapshots of one encoder and one kind; the ids ascend from each shard to the next. The files of the shards are
+        linked. If the kind needs training, all shards were made from the same trained index.
     ids : int64 array (n,)
-        The documents that they are to hold.
+        The documents that the shards must hold together.
 
     Returns
     -------
@@ -171,7 +170,7 @@ def join_snapshots(
     Raises
     ------
     CorruptionError
-        If a shard cannot be read, or they hold other documents.
+        If a shard cannot be read, or the shards hold other documents.
     """
 
     def fill(folder: Path) -> None:
@@ -304,7 +303,7 @@ def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
 
 
 def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
-    """Reuse the vectors of an old snapshot; None if it has none, or if they are not exact and the new index is."""
+    """Reuse the vectors of an old snapshot; None if it has no vectors, or if only the new index is exact."""
     if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
         return None
     kept = np.repeat(old.kept, old.counts)
@@ -335,7 +334,7 @@ def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
 
 
 def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built:
-    """Join the vectors of shards: copy their codes if they are of the new kind, else index their vectors."""
+    """Join the vectors of shards: copy the codes if the shards are of the new kind, else index the vectors."""
     ids = np.concatenate([shard.ids for shard in shards])
     counts = np.concatenate([shard.counts for shard in shards])
     if all(shard.factory == new.kind.factory for shard in shards):

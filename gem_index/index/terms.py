@@ -24,17 +24,17 @@ __all__ = [
 ]
 
 K1, B = 1.2, 0.75
-"""BM25's parameters: tantivy's."""
+"""The parameters of BM25, with the values that tantivy uses."""
 
 BACKGROUND_WORDS = 30
-"""Number of words of each text of the background."""
+"""Number of words in each background text."""
 
-_BACKGROUND = 500  # number of added English texts
+_BACKGROUND = 500  # number of background texts
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
 class Alternative(NamedTuple):
-    """A form of a query, and another form that counts as much: synonyms of each other."""
+    """A form that a query contains, and a synonym of this form, which counts as much."""
 
     form: tuple[str, ...]
     other: tuple[str, ...]
@@ -82,10 +82,10 @@ def match_weights(
     0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
     length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at least
     two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
-    information about them. Terms that no document holds count in the total, so that "is" alone carries no match. Since a
-    small collection cannot tell common words from rare ones, idf is computed from its documents together with 500 texts of
-    30 English words drawn by Zipf's law (docs/evaluation.md lists the alternatives tried); in another language these hold
-    none of its words.
+    information about them. Terms that no document holds count in the total, so a document that holds
+    only the "is" of a question hardly matches. A small collection cannot tell common words from rare ones. So idf is
+    computed from its documents together with 500 texts of 30 English words drawn by Zipf's law (docs/evaluation.md lists the
+    alternatives tried). In another language, these texts contain none of the words.
 
     Synonyms add nothing to the total: the terms of another form together weigh as much as the terms of the query's form. A
     document that holds both forms can therefore have a match above 1.

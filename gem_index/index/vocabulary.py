@@ -15,8 +15,9 @@ __all__ = ["VOCABULARY", "Vocabulary", "may_be_mistyped", "words_to_keep"]
 VOCABULARY = "vocabulary.txt"
 """The file of a vocabulary in the folder of the word index, with one word per line."""
 
-_LEAST, _LONG, _LONGEST = 5, 9, 40
-"""The least number of letters for one error, the least for two errors, and the largest number of letters."""
+_LEAST = 5  # least number of letters of a word that may have one error
+_LONG = 9  # least number of letters of a word that may have two errors
+_LONGEST = 40  # largest number of letters of a word that is corrected
 
 
 @cache
@@ -25,7 +26,7 @@ def _frequent() -> frozenset[str]:
 
 
 def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
-    """Tell whether a word of a query has a form that may be corrected; the caller checks that no document has it.
+    """Tell by its form whether a word of a query may be corrected; the caller checks that no document contains the word.
 
     Short words, numbers, frequent English words and words of scripts without blanks are never corrected, and no word is if
     the language is ``none``.
@@ -71,11 +72,11 @@ class Vocabulary:
             yield from words
 
     def near(self, word: str) -> dict[str, int]:
-        """Return the words with the same first letter and at most one error, or two in a word of nine letters or more.
+        """Return the words with the same first letter and at most one error; two errors in a word of nine letters or more.
 
         The value of a word is its number of errors.
 
-        An error is a letter that is missing, added or another one, or two letters that changed places (optimal string
+        An error is a missing, added or wrong letter, or two letters that changed places (optimal string
         alignment).
         """
         from rapidfuzz import process

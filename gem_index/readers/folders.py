@@ -57,11 +57,11 @@ class FolderReader:
     exclude : sequence of str
         Files and folders that are left out.
     gitignore : bool, optional
-        Whether to skip what ``.gitignore`` files exclude; by default as at the last time this folder was read, else False.
+        Whether to skip what ``.gitignore`` files exclude; by default as when this folder was last read, else False.
     checksum : bool
         Look for changes by the content of each file, not by its size and time.
     encoding : str, optional
-        Of text files: a name of Python's, or ``auto``; UTF-8 by default.
+        The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default.
     on_problem : callable, optional
         Called with each file that cannot be read, which is then left out; without it the first one is raised.
 
@@ -175,7 +175,7 @@ class FolderReader:
     def documents(
         self, files: Iterable[FoundFile], on_read: Callable[[ReadFile], None]
     ) -> Iterator[Document]:
-        """Iterate over the documents of some of its files, in their order.
+        """Iterate over the documents of some files of the folder, in the order of the files.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class FolderReader:
                         while waiting:
                             yield from self._converted(waiting, on_read)
                         pages = self._pages(pool, found)
-                        if self.on_problem is not None:  # half of an archive is not stored
+                        if self.on_problem is not None:  # an archive is stored whole or not at all
                             pages = _once_all_are_read(pages)
                         yield from self._taken(found, pages, on_read)
                         continue
@@ -229,7 +229,7 @@ class FolderReader:
         pages: Iterator[Page | str],
         on_read: Callable[[ReadFile], None],
     ) -> Iterator[Document]:
-        """Iterate over the documents of a file; a problem is reported or raised with its name."""
+        """Iterate over the documents of a file; a problem is reported or raised with the name of the file."""
         taken = 0
         with self._reported(found.path):
             for page in pages:
@@ -275,7 +275,7 @@ class FolderReader:
 
 
 def _once_all_are_read(pages: Iterator[Page | str]) -> Iterator[Page | str]:
-    """Iterate over pages from a temporary file, after the last one was read without an error."""
+    """Read all pages into a temporary file, and iterate over them if there was no error."""
     with TemporaryFile("w+", encoding="utf-8") as file:
         for page in pages:
             file.write(json.dumps(page if isinstance(page, str) else asdict(page)) + "\n")

@@ -75,7 +75,7 @@ class DocumentReader:
     header : bool
         Whether the first row of a table (CSV, TSV, ``.xlsx``) has the names of its columns.
     column_names : sequence of str, optional
-        Names of the columns of a table, instead of those of the header; without header and names they are ``column1``,
+        Names of the columns of a table, instead of the names in the header; without header and names they are ``column1``,
         ``column2`` and so on.
     delimiter : str, optional
         The character between the fields of CSV and TSV, or ``tab``; by default recognised in the first row.
@@ -84,7 +84,7 @@ class DocumentReader:
     table : str, optional
         The sheet of a spreadsheet, by default the first; or the key of the list in a JSON object, such as ``data.items``.
     types : str or mapping
-        Of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
+        The types of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
         :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
     clean : sequence of str
         What to remove from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are resolved)
@@ -153,11 +153,11 @@ class DocumentReader:
             quote=self.quote,
             table=self.table,
         )
-        self._begun: set[str] = set()  # tables
-        self._copy: str | None = None  # of standard input
+        self._begun: set[str] = set()  # tables that were opened
+        self._copy: str | None = None  # the copy of standard input
         self._findings = Findings()
         self._any_good = False
-        self._checked = False  # fields of the first record
+        self._checked = False  # whether the first record was checked
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class DocumentReader:
             self._findings = Findings()
             good = 0
             for number, document in self._documents({}):
-                # a document with a former id shares its id with none
+                # a document with a former id comes from a record without an id, which repeats no id
                 if document.former_id is None and not kept.keeps(number, document.id):
                     self._findings.repeated += 1
                     continue
@@ -299,7 +299,7 @@ class DocumentReader:
         return self._each(lambda _name, line, fields: (line, fields))
 
     def _each(self, taken: Callable[[str, int, Fields], Item]) -> Iterator[Item]:
-        """Iterate over what a function takes from the records; bad ones are reported."""
+        """Iterate over the results of a function for the records; bad records are reported."""
         self._findings = Findings()
         for name in self.names:
             empty = True
@@ -377,7 +377,7 @@ class DocumentReader:
         Raises
         ------
         MissingFieldError
-            If it has not.
+            If the record lacks one of these fields.
         """
         if self._checked or self.on_problem is not None or fields.get("format") == EXPORT_FORMAT:
             return
@@ -401,7 +401,7 @@ class DocumentReader:
         return {name for name in self.names if self.format_of(name) in TABLES}
 
     def _clean_texts(self, fields: Fields) -> None:
-        """Clean the text fields of a record, and count it."""
+        """Clean the text fields of a record, and count the record."""
         findings = self._findings
         texts = {name: fields.get(name) for name in self._text_names}
         held = {name: text for name, text in texts.items() if isinstance(text, str)}
@@ -419,7 +419,7 @@ class DocumentReader:
         Raises
         ------
         InputError
-            If its name does not tell it, and none was given.
+            If the name does not tell the format, and no format was given.
         """
         return input_format(name, self.format, self.open_file)
 

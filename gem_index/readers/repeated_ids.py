@@ -38,7 +38,7 @@ class KeptRecords(Protocol):
 
 
 class EveryRecord:
-    """Keeps every record; an error tells a repeated id."""
+    """Keeps every record; other code raises an error for a repeated id."""
 
     complete = True
 
@@ -114,7 +114,7 @@ def check_readable_twice(names: Sequence[str]) -> None:
     Raises
     ------
     InputError
-        If one can be read only once.
+        If an input can be read only once.
     """
     for name in names:
         path = split_member(name)[0]

@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # as is the first 404, whose message names a near route
+        app.openapi()  # so that the first 404, which names a near route, does not wait either
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
@@ -133,7 +133,7 @@ def create_app(
         description=_ABOUT,
         lifespan=lifespan,
         redirect_slashes=False,  # a redirect would send clients to the address in the header Host
-        docs_url=None,  # their pages load scripts from elsewhere
+        docs_url=None,  # these pages would load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
         responses=error_descriptions(OpenAIError),

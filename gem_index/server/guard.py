@@ -51,13 +51,14 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)
+_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)  # clients get these in full
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
-_WATCHED_AFTER = 0.5  # seconds, after which a request ends when its client leaves; most requests are answered before
-_PART = (
-    1 << 18
-)  # bytes of an answer that are sent at once, so that a client that reads slowly slows down the sending
+_WATCHED_AFTER = 0.5
+"""Seconds after which a request ends if its client leaves; most requests are answered before."""
+
+_PART = 1 << 18
+"""Bytes of an answer that are sent at once, so that a client that reads slowly slows down the sending."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
@@ -79,7 +80,7 @@ class Guard:
         Pages of other sites that may send requests.
     metrics : Metrics
     memory : Memory
-        For the bodies of all requests.
+        The memory for the bodies of all requests.
     streams : callable
         Tells whether the body of a path is a stream; the route then limits it line by line.
     """
@@ -186,7 +187,7 @@ class Guard:
 
 
 def _is_of_another_site(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Tell whether a browser says that a page of another site or port sends a request; a link to the page is allowed."""
+    """Tell by the headers whether a page of another site or port sends a request; following a link does not count."""
     if headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
         return False
     return scope["method"] != "GET" or headers.get(b"sec-fetch-mode") != b"navigate"
@@ -224,7 +225,7 @@ class _Exchange:
         self.share = share
         self._stream = False
         self._begun = False
-        self._start: Message | None = None  # of an answer, until its size is known
+        self._start: Message | None = None  # the start of an answer, until its first part is sent
         self.left = False
         self._watching: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._stop = time.monotonic() + limits.seconds

@@ -30,7 +30,7 @@ class ContentIds:
 
     A record without an id gets the hash of its content. If the same content occurs again in one upsert, the second is stored
     as ``<id>-2``, the third as ``<id>-3``. So no record is left out, and the same input finds all its documents again. The
-    same happens if a user gave this id to another content. Earlier versions named records by place, as ``<file
+    same happens if a user gave the id of a content to another content. Earlier versions named records by place, as ``<file
     name>:<line>``, or by their text; if such a document has the content of a record, the record is that document.
 
     Parameters
@@ -70,7 +70,7 @@ class ContentIds:
         return ids, present
 
     def _taken(self, stored: Stored, document: Document) -> bool:
-        """Tell whether a record without an id must not use this document: another record did, or it has another content."""
+        """Tell whether a record without an id must not use this document: it is used already, or has another content."""
         if self._written(stored.seq):
             return True
         return document.former_id is not None and stored.content_hash != document.content_hash

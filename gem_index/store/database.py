@@ -64,9 +64,9 @@ class Database:
     Raises
     ------
     DatabaseVersionError
-        If a newer gem-index wrote it, or an older one and it cannot be written.
+        If a newer gem-index wrote the file, or if an older one wrote it and it cannot be upgraded because it is read-only.
     HomeNotWritableError
-        If it cannot be created or opened for writing.
+        If the file cannot be created or opened for writing.
     CorruptionError
         If the file is not an SQLite database, or is damaged.
     """
@@ -172,7 +172,7 @@ class Database:
 
     @contextmanager
     def reading_in_steps(self) -> Iterator[Connection]:
-        """Open a transaction like :meth:`reading`, for a caller that may pause and that passes :data:`FORK_GATE`."""
+        """Open a transaction like :meth:`reading`, for a caller that may pause and passes :data:`FORK_GATE` in each step."""
         before = self._state()
         try:
             with FORK_GATE.passing():
@@ -339,7 +339,10 @@ def _close_idle_connections() -> None:
 atexit.register(_close_idle_connections)  # closing the last connection removes SQLite's log
 
 FORK_GATE = ForkGate(_close_idle_connections)
-"""SQLite does not allow a connection, or a lock of its library, to be used in a forked child."""
+"""A fork waits until no other thread is inside this gate.
+
+SQLite does not allow a connection, or a lock of its library, to be used in a forked child.
+"""
 
 
 def _cause(error: DatabaseError | sqlite3.DatabaseError) -> BaseException | None:

@@ -59,7 +59,7 @@ _STORED = (
 class DocumentRepository:
     """The documents of one collection.
 
-    A document whose content changes gets a new ``seq`` and its old one becomes a tombstone, so that a ``seq`` always
+    A document whose content changes gets a new ``seq``, and its old ``seq`` becomes a tombstone. So a ``seq`` always
     identifies the same content.
     """
 
@@ -69,7 +69,7 @@ class DocumentRepository:
 
     @cached_property
     def _mine(self) -> ColumnElement[bool]:
-        """The condition on rows of the collection; a search of known documents does without."""
+        """The condition that a row belongs to the collection."""
         return documents.c.collection_id == self._collection_id
 
     # ----------------------------------------------------------------- writing
@@ -81,7 +81,7 @@ class DocumentRepository:
         return Upsert(self._connection, self._collection_id, on_existing, chunking or Chunking())
 
     def next_seq(self) -> int:
-        """Return the seq of the next document that is written, of any collection; later ones follow without gaps."""
+        """Return the seq that the next new document of the database gets; later seqs follow without gaps."""
         kept = table("sqlite_sequence", column("name"), column("seq"))
         last = select(kept.c.seq).where(kept.c.name == documents.name)
         return int(self._connection.scalar(last) or 0) + 1
@@ -126,7 +126,7 @@ class DocumentRepository:
         return [seq for seq, _ in rows], rows[-1].change if rows else change
 
     def forget_tombstones(self, up_to_change: int) -> None:
-        """Remove tombstones up to a change number, whose documents the current snapshot no longer contains."""
+        """Remove the tombstones up to a change number; the current snapshot no longer contains their documents."""
         self._connection.execute(
             delete(tombstones).where(
                 tombstones.c.collection_id == self._collection_id,
@@ -171,7 +171,7 @@ class DocumentRepository:
     # ----------------------------------------------------------------- reading
 
     def seqs(self, first: int | None = None, after: int = 0) -> Seqs:
-        """Return the seqs of all documents after a seq, or of the first ones, ascending."""
+        """Return the seqs of the documents after a seq, ascending; at most ``first``, if it is given."""
         query = select(documents.c.seq).where(self._mine, documents.c.seq > after)
         query = query.order_by(documents.c.seq)
         rows = self._connection.execute(query.limit(first))
@@ -258,7 +258,7 @@ class DocumentRepository:
     def accepted_mask(
         self, where: Mapping[str, Any], metadata: Sequence[str]
     ) -> npt.NDArray[np.bool_]:
-        """Tell which metadata (n), objects as JSON, a filter accepts: bool (n,)."""
+        """Tell which of n metadata, JSON objects, a filter accepts: bool (n,)."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         query = select(table.c.key).where(compile_where(where, table.c.value))
         found = np.zeros(len(metadata), np.bool_)
@@ -287,8 +287,9 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If no document is accepted, and no document has one of the fields, or no value of a field is of the kind that it
-            is compared with.
+            If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`). If no
+            document is accepted, also if no document has one of the fields, or if no value of a field is of the kind that
+            an equality compares it with.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)
@@ -305,7 +306,7 @@ class DocumentRepository:
         return self._kinds(query)
 
     def judged_kinds(self, name: str, metadata: Sequence[str]) -> Kinds:
-        """Return the kinds of the values of a field of some metadata, objects as JSON."""
+        """Return the kinds of the values of a field in some metadata, JSON objects."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         kind, value = kind_of_value(name, table.c.value)
         return self._kinds(select(kind.label("kind"), func.min(value)).select_from(table))
@@ -320,13 +321,13 @@ class DocumentRepository:
         matching: Callable[[Mapping[str, Any]], Seqs] | None = None,
         kinds: Callable[[str], Kinds] | None = None,
     ) -> None:
-        """Check that documents have the fields of a filter that accepts none of them, with values of their kinds.
+        """Check the fields of a filter that accepts no document: they must exist, with values of the kinds that it compares.
 
         Parameters
         ----------
         where : mapping
         matching, kinds : callable, optional
-            Faster ones than :meth:`matching` and :meth:`kinds`.
+            Faster functions than :meth:`matching` and :meth:`kinds`.
 
         Raises
         ------
@@ -348,7 +349,7 @@ class DocumentRepository:
         Raises
         ------
         InputError
-            If none has it; the message has near names.
+            If no document has the field; the message has near names.
         FilterError
             If it is not a name that a filter can have.
         """
@@ -372,7 +373,7 @@ class DocumentRepository:
         return f"expected a field of the metadata: {there}"
 
     def field_names(self) -> list[str]:
-        """Return the names of the fields of the documents, without those inside objects, ascending."""
+        """Return the names of the fields of the documents, without fields inside objects, ascending."""
         entries = func.json_each(documents.c.metadata).table_valued("key")
         query = select(entries.c.key).distinct()
         query = query.select_from(documents.join(entries, true())).where(self._mine)

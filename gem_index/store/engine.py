@@ -42,7 +42,7 @@ def read_only_address(path: Path) -> str:
     Raises
     ------
     HomeNotWritableError
-        If its log has changes, which only a process that can write the database can read.
+        If the log of the database has changes; only a process that can write the database can read them.
     """
     if has_shared_memory(path):
         return f"{path.absolute().as_uri()}?mode=ro"

@@ -37,7 +37,7 @@ def write_field(
     changed : int
         How many documents have other metadata now.
     fitted_seq : int
-        The last seq of the documents of the fit now.
+        The last seq that a document of the fit has now.
     """
     changes = _Changes(connection, collection_id, field, values)
     before = sorted(seq for seq in values if seq <= fitted_seq)

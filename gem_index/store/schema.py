@@ -231,7 +231,7 @@ files = Table(
     Column("modified", Integer, nullable=False),  # nanoseconds since 1970
     Column("sha256", Text, nullable=False),
     Column("documents", Integer, nullable=False),
-    Column("version", Integer, nullable=False),  # of the code that read it
+    Column("version", Integer, nullable=False),  # version of the reading code
 )
 
 api_keys = Table(
@@ -240,7 +240,7 @@ api_keys = Table(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     Column("digest", LargeBinary, nullable=False),  # SHA-256 of the key, which is not kept
-    # read, write, admin or keys; each includes those before
+    # read, write, admin or keys; each includes the ones before it
     Column("permission", Text, nullable=False),
     Column("created_at", Text, nullable=False),
     Column("made_by", Text),  # the name of the key that made it; NULL for a key of the operator

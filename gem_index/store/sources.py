@@ -13,7 +13,7 @@ from gem_index.store.schema import files, sources
 
 __all__ = ["FileRecord", "SourceRepository", "StoredSource"]
 
-_BATCH = 500  # in one statement
+_BATCH = 500  # paths in one statement
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from gem_index.store.schema import documents, target_documents, targets
 __all__ = ["TargetRecord", "TargetRepository"]
 
 _SENT = 0
-"""The seq (of no document) for a document that was sent and is not acknowledged: the target may have it."""
+"""A seq that no document has. It marks a document that was sent and is not acknowledged: the target may have it."""
 
-_IDS = 500  # in one statement
-_NOTES = 1000  # in one statement
+_IDS = 500  # ids in one statement
+_NOTES = 1000  # records in one statement
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class TargetRepository:
         held : int64 array (n,)
             1 if the target has an earlier content of the document, else 0.
         pieces : int64 array (n,)
-            At most how many rows of the target belong to the document.
+            An upper bound of the number of the document's rows in the target.
         """
         if not self.noted(target_id):
             seqs = DocumentRepository(self._connection, self._collection_id).seqs()
@@ -181,7 +181,7 @@ class TargetRepository:
     def announce(self, target_id: int, ids: Sequence[str], pieces: Sequence[int]) -> None:
         """Record documents about to be sent.
 
-        If a push is killed before their acknowledgement is recorded, and they are then deleted, they are :meth:`stale`.
+        If a push is killed before it records the acknowledgement, and documents are then deleted, they are :meth:`stale`.
         """
         notes = [(each, _SENT, count) for each, count in zip(ids, pieces, strict=True)]
         self._note(target_id, notes, "pieces = max(pieces, excluded.pieces)")

@@ -93,9 +93,9 @@ class Upsert:
         ----------
         items : iterable of Document
         source_id : int, optional
-            The document source they come from.
+            The document source that the documents come from.
         replaceable : iterable of int
-            Other sources whose documents they may replace.
+            Other sources whose documents the new ones may replace.
 
         Raises
         ------

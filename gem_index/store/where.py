@@ -36,9 +36,9 @@ COMPARISONS = {
 _OPERATORS = ", ".join(["$eq", "$ne", "$in", "$nin", *COMPARISONS, "$exists", "$contains", "$like"])
 _MAX_INTEGER = 2**63
 _INFINITE = (float("inf"), float("-inf"))
-_MOST_PARTS = 500  # in total; SQLite accepts conditions up to a depth of 1000
-_MOST_VALUES = 100_000  # of $in
-_DEEPEST = 50
+_MOST_PARTS = 500  # conditions in a filter; SQLite accepts a depth of 1000
+_MOST_VALUES = 100_000  # values of one $in
+_DEEPEST = 50  # filters inside each other
 _ZERO = r"\u0000"  # as JSON writes a zero byte
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 

@@ -79,7 +79,7 @@ class Workspace:
     Raises
     ------
     HomeNotWritableError
-        If it cannot be created.
+        If the home cannot be created.
     """
 
     def __init__(self, root: Path, settings: Settings, *, upgrade: bool = True) -> None:
@@ -124,7 +124,7 @@ class Workspace:
         Raises
         ------
         HomeBusyError
-            If another process holds it for longer.
+            If another process holds the lock for longer.
         HomeNotWritableError
             If the home cannot be written.
         """
@@ -138,15 +138,15 @@ class Workspace:
 
     @contextmanager
     def sweep_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the lock without which no sweep removes a folder; one process at a time.
+        """Hold the lock that a sweep needs to remove unused folders; one process at a time.
 
-        A backup holds it, so that the files that it copies stay while others write. Code that also needs the write lock
-        takes this one first.
+        A backup holds it, so that the files that it copies are not removed while others write. Code that also needs the
+        write lock takes the sweep lock first.
 
         Raises
         ------
         HomeBusyError
-            If another process or thread holds it for longer.
+            If another process or thread holds the lock for longer.
         HomeNotWritableError
             If the home cannot be written.
         """
@@ -203,7 +203,7 @@ class Workspace:
         Returns
         -------
         list of Path
-            The removed folders; empty if they cannot be removed now, which the next sweep tries again.
+            The removed folders; empty if they cannot be removed now: the next sweep tries again.
         """
         try:
             with self.sweep_lock(timeout=0), self.database.reading() as connection:

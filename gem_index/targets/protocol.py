@@ -40,8 +40,8 @@ class TargetSchema:
     texts : bool
         Whether the texts are stored beside their vectors.
     words : str
-        The rule of the sparse vectors of words that the table holds beside them
-        (:attr:`gem_index.sparse.SparseEncoder.rule`); empty if it holds none.
+        The rule of the sparse vectors of words (:attr:`gem_index.sparse.SparseEncoder.rule`); empty if the table holds no
+        sparse vectors.
     """
 
     fingerprint: str
@@ -84,13 +84,13 @@ class TargetDocument:
     ----------
     id : str
     vector : float32 array (d,)
-        Of unit length; zeros for a text without words.
+        A vector of unit length; zeros for a text without words.
     text : str, optional
         None if texts are not stored.
     metadata : mapping
         JSON values under string keys.
     words : SparseVector, optional
-        Of its words; None in a table without sparse vectors.
+        The sparse vector of the words; None in a table without sparse vectors.
     """
 
     id: str
@@ -151,9 +151,9 @@ class TargetTable(Protocol):
         ...
 
     def finish(self) -> None:
-        """Build indexes or compact, where the engine needs it; called when a push has sent everything, before it counts.
+        """Build indexes or compact, if the engine needs it; a push calls this when it has sent everything, before it counts.
 
-        It is called again if it raised TargetUnavailableError.
+        A push calls it again if it raised TargetUnavailableError.
         """
         ...
 
@@ -267,9 +267,10 @@ def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     Parameters
     ----------
     fields : mapping
-        Those of the user; one that has the name of an own value is called ``_id`` instead of ``id``.
+        The fields that users name. If a field has the name of a value of the engine, such as ``id``, it gets the name
+        ``_id``.
     **own
-        The engine's own: the id, perhaps the text.
+        The values of the engine: the id, perhaps the text.
     """
     return own | {f"_{name}" if name in own else name: value for name, value in fields.items()}
 
@@ -278,7 +279,7 @@ def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 class QueryTableTarget(Protocol):
     """A target that names the second table (of query records) itself.
 
-    For other targets, the name of the second table is the name of the first with an ending, with all options of the URL.
+    For other targets, the name of the second table is the name of the first with an ending; other options of the URL stay.
     """
 
     @property

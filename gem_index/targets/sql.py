@@ -1,7 +1,7 @@
-"""What targets in SQL databases share whose transactions include the creation and renaming of tables.
+"""The common part of targets in SQL databases; their transactions must include the creation and renaming of tables.
 
 Readers query the table ``faq``. A push that replaces all vectors fills ``faq__staged``, which one transaction then renames.
-``faq_gem`` holds the values of the schemas of both.
+``faq_gem`` holds the values of the schemas of both tables.
 """
 # ruff: noqa: S608 - names are checked and quoted, values are parameters
 
@@ -34,7 +34,7 @@ _VECTORS = re.compile(
     r"vector|halfvec|sparsevec|_float[48]|bit|bytea|tsvector|BLOB|(FLOAT|DOUBLE)\[.*"
 )
 """Types of columns that hold vectors or bytes, as PostgreSQL and DuckDB call them."""
-_JSON = "JSON"  # of DuckDB, which returns it as text
+_JSON = "JSON"  # a type of DuckDB, which returns it as text
 
 
 def check_table_name(name: str) -> str:
@@ -57,7 +57,7 @@ class SqlDatabase(ABC):
     """A connection; statements outside a transaction commit at once. Parameters are written ``$1``, ``$2``."""
 
     name: str
-    """What messages call the database: without credentials."""
+    """The name of the database in messages, without credentials."""
 
     @abstractmethod
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -112,17 +112,17 @@ class SqlTable(ABC):
 
     @abstractmethod
     def is_one_of(self, field: str, values: str) -> str:
-        """Return the condition that a field of the metadata is one of some JSON values, or a list that holds one of them.
+        """Return the SQL condition that a metadata field is one of some JSON values, or a list that holds one of them.
 
         ``field`` is the name of the field and ``values`` a list of JSON texts, each as it stands in statements.
         """
 
     @abstractmethod
     def number_of(self, field: str) -> str:
-        """Return the number in a field of the metadata; NULL if it holds none."""
+        """Return the SQL expression of the number in a field of the metadata; it is NULL if the field holds no number."""
 
     def met(self, first: int) -> tuple[str, list[Any]]:
-        """Return the condition that a row has to meet, and its values, the first of which is called ``$first``."""
+        """Return the SQL condition that a row has to meet, and the values of its parameters, numbered from ``first``."""
         met, values = ["TRUE"], list[Any]()
 
         def bound(value: Any) -> str:
@@ -209,7 +209,7 @@ class SqlTable(ABC):
         return {identifier: json.loads(metadata) for identifier, metadata in rows}
 
     number_type: ClassVar[str] = "DOUBLE"
-    """The type of :meth:`number_of`."""
+    """The SQL type of the expression of :meth:`number_of`."""
 
     vector_column: ClassVar[str] = "vector"
     """The expression that returns a vector as a sequence of numbers."""
@@ -222,7 +222,7 @@ class SqlTable(ABC):
         raise NotImplementedError(f"{type(self).__name__} holds no sparse vectors")
 
     def finish(self) -> None:  # noqa: B027 - most engines have nothing to do
-        """Do nothing: an engine with an index builds it here."""
+        """Do nothing; an engine with an index overrides this to build it."""
 
 
 Table = TypeVar("Table", bound=SqlTable)
@@ -234,7 +234,7 @@ class SqlTarget(ABC, Generic[Table]):
     Parameters
     ----------
     url : TargetUrl
-        With the option ``table``.
+        A URL with the option ``table``.
 
     Raises
     ------
@@ -243,7 +243,7 @@ class SqlTarget(ABC, Generic[Table]):
     """
 
     in_catalog: str
-    """Condition on a row of ``information_schema`` that it is of the table $1."""
+    """The SQL condition that a row of ``information_schema`` describes the table $1."""
 
     type_in_catalog: ClassVar[str] = "data_type"
     """The column of ``information_schema.columns`` that has the engine's own name of a type."""
@@ -271,7 +271,7 @@ class SqlTarget(ABC, Generic[Table]):
         return f'"{name}"'
 
     def before_switch(self, live: str, staged: str) -> None:
-        """Do nothing: an engine takes over what users set on the live table."""
+        """Do nothing; an engine may override this to copy what users have set on the live table to the staged table."""
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
         """Return nothing: metadata is stored as JSON."""

@@ -21,7 +21,7 @@ __all__ = ["ENGLISH", "FIRST", "Analyzer", "is_unspaced"]
 _NEWEST = 2
 _LONGEST_TERM = 200  # bytes
 _GRAM = 4  # characters
-# languages of whole words: 4-grams lowered the default search in English (docs/evaluation.md)
+# languages without 4-grams, which made the default search in English worse (docs/evaluation.md)
 _WHOLE_WORDS = ("en", NONE)
 _BY_SIGNS = ("ja", "ko", "zh")
 _KEEPS_MARKS = ("vi", NONE)  # without its marks, a Vietnamese word is another word
@@ -54,7 +54,7 @@ class Analyzer:
     Parameters
     ----------
     language : str
-        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected; it then works
+        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected, which works
         like ``en``.
     version : int
         2. Collections from before there were languages have 1: the English stemmer alone.
@@ -110,11 +110,11 @@ class Analyzer:
 
     @property
     def tantivy(self) -> Any:
-        """Tantivy's analyzer of :meth:`tokens` that are joined by blanks."""
+        """Tantivy's analyzer, for the :meth:`tokens` of a text, joined by blanks."""
         return _tantivy_analyzer(STEMMERS.get(self._code, ""))
 
     def tokens(self, text: str) -> list[str]:
-        """Return a text's tokens before stemming: those of :func:`search_tokens`, and those that this class adds."""
+        """Return a text's tokens before stemming: the tokens of :func:`search_tokens`, and tokens that this class adds."""
         found = search_tokens(text)
         grams = self._code not in (*_WHOLE_WORDS, *_BY_SIGNS)
         if self.version == 1 or (text.isascii() and not grams):

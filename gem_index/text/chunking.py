@@ -23,15 +23,16 @@ AUTO = "auto"
 """Divide long texts, into pieces of a size that was chosen by measurement (docs/evaluation.md)."""
 
 _LONG = 250  # auto divides texts with more words than this
-_SIZE = 150  # words of its pieces
-_LEAST = 10
-_MOST = 100_000
-_BY_SECTIONS = 2
-_BY_SIGNS = 3
-_BLOCK = 20_000  # characters that are divided at once: if a text has no sentences, the time grows with their square,
-_BLOCK_WORDS = (
-    140  # characters for each word of a piece: the time falls with the size of the pieces
-)
+_SIZE = 150  # words of a piece of auto
+_LEAST = 10  # least number of words of a piece
+_MOST = 100_000  # largest number of words of a piece
+_BY_SECTIONS = 2  # version from which pieces follow sections
+_BY_SIGNS = 3  # version from which characters count in scripts without blanks
+_BLOCK = 20_000
+"""Characters of a block that is divided at once. If a text has no sentences, the time grows with the square of the size."""
+
+_BLOCK_WORDS = 140
+"""Least characters of a block for each word of a piece; the time falls with the size of the pieces."""
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -45,9 +46,9 @@ class Piece:
     start, end : int
         Its place in the text, in characters.
     heading : str
-        The headings above it, from the outermost, joined by `` > ``; empty where the text has none.
+        The headings above the piece, from the outermost, joined by `` > ``; empty where the text has none.
     page : int, optional
-        The page on which it begins, from 1, if form feeds divide the text into pages.
+        The page on which the piece begins, from 1, if form feeds divide the text into pages.
     """
 
     start: int
@@ -63,14 +64,14 @@ class Chunking:
     Parameters
     ----------
     chunk : int, "auto" or None
-        Number of words of a piece, of characters in Chinese and Japanese; None if texts are not divided.
+        Number of words of a piece, or of characters in Chinese and Japanese; None if texts are not divided.
     overlap : int
         Number of words that a piece shares with the piece before.
     headings : bool
         Put the headings above a piece before its text when it is embedded.
     version : int
-        3. Collections of earlier versions have 1, by which a piece may hold the end of a section and the beginning of the
-        next, or 2; in both, only blanks divide words, so that a Chinese text is a single word.
+        3 for new collections; older ones may have 1 or 2. In version 1, a piece may hold the end of a section and the
+        beginning of the next. In versions 1 and 2, only blanks divide words, so a Chinese text is a single word.
 
     Raises
     ------
@@ -140,7 +141,7 @@ class Chunking:
 
     @cached_property
     def shortest(self) -> int:
-        """The number of characters of the shortest text that may be divided: one per word."""
+        """The number of characters of the shortest text that may be divided; a word has at least one character."""
         return sys.maxsize if self.chunk is None else self._longest
 
     def pieces(self, text: str) -> list[Piece]:
@@ -170,7 +171,7 @@ class Chunking:
         return pieces or [Piece(0, len(text))]
 
     def _by_sections(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Iterate over pieces of whole short sections under their common headings, and parts of long ones."""
+        """Iterate over pieces: several short sections with their common headings, or a part of a long section."""
         group: list[Section] = []
         words = 0
         markdown = False

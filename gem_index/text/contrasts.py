@@ -40,11 +40,11 @@ class TextFacts(NamedTuple):
     negated : bool
         Whether the text has a negation.
     numbers : tuple of str
-        Its tokens with digits, sorted; in scripts without blanks the numbers, with Latin letters beside them.
+        The tokens with digits, sorted; in scripts without blanks, the numbers with the Latin letters beside them.
     words, order : int
-        Hashes of its tokens, sorted and as written; 0 for a long text.
+        Hashes of the sorted tokens, and of the tokens as written; 0 for a long text.
     signs : mapping of str to int
-        Its opposites: see :func:`~gem_index.text.opposites.opposite_signs`.
+        The opposites of the text: see :func:`~gem_index.text.opposites.opposite_signs`.
     """
 
     negated: bool = False
@@ -65,7 +65,7 @@ def text_facts(text: str, tokens: Sequence[str]) -> TextFacts:
 
 
 def _numbers_in(token: str) -> list[str]:
-    """Return a token with a digit; the numbers in one of a script without blanks, which may be a whole sentence."""
+    """Return a token if it has a digit; in scripts without blanks, where a token may be a sentence, only its numbers."""
     if not any(map(str.isdigit, token)):
         return []
     return _NUMBER.findall(token) if is_unspaced(token) else [token]

@@ -95,7 +95,7 @@ class DetectedLanguage:
 
 
 def check_language(language: object) -> str:
-    """Return a language that was asked for.
+    """Return a requested language after checking it.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def check_language(language: object) -> str:
 def detect_language(texts: Iterable[str]) -> DetectedLanguage:
     """Return the language of the first 300 texts; English if they hold too few letters to tell.
 
-    Texts of at least 100 characters, and shorter ones together, are classified by py3langid. If no language has 70 % of the
-    characters, the texts are in several.
+    py3langid classifies each text of at least 100 characters, and shorter texts together. If no language has 70 % of the
+    characters, the texts are in several languages.
     """
     votes: Counter[str] = Counter()
     letters = latin = 0

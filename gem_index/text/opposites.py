@@ -8,7 +8,7 @@ from gem_index.text.tokens import frequent_english
 
 __all__ = ["is_direction", "opposite_signs"]
 
-# A line has the words of one side, then those of the other side. If a text has words of both sides, the second side
+# A line has the words of one side, then the words of the other side. If a text has words of both sides, the second side
 # counts: "turn off messages on my phone".
 _LINES = """
     on enable enabled activate activated / off disable disabled deactivate deactivated
@@ -75,7 +75,7 @@ _LINES = """
     купить / продать
 """
 _BETWEEN = frozenset(["to", "into", "nach", "à", "vers", "hacia", "naar", "till", "til", "до"])
-"""Words between the begin and the end of a direction."""
+"""Words between the beginning and the end of a direction."""
 
 _FREQUENT = frozenset(frequent_english()[:300])
 """Words that are neither places nor names: "want to know" is not a direction."""
@@ -99,7 +99,7 @@ def opposite_signs(tokens: Sequence[str]) -> dict[str, int]:
     Parameters
     ----------
     tokens : sequence of str
-        Of a short text.
+        The tokens of a short text.
     """
     signs: dict[str, int] = {}
     for token in tokens:

@@ -20,9 +20,9 @@ class Section:
     Attributes
     ----------
     start, end : int
-        In characters, without blanks around it.
+        The place of the section in characters, without blanks around it.
     path : tuple of str
-        The headings above, from the outermost, and its own.
+        The headings above the section, from the outermost, and the heading of the section.
     words : int
         The number of words, as the caller counts them.
     """
@@ -111,8 +111,8 @@ def blocks(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, in
     start, end : int
         The part, in characters.
     size : int
-        Characters of a block. It ends at the last break in its second half: of a paragraph, else of a line, a sentence or
-        a word.
+        Largest number of characters of a block. A block ends at the last break of a paragraph in its second half, else at
+        the last break of a line, a sentence or a word there.
     """
     while end - start > size:
         half, limit = start + size // 2, start + size

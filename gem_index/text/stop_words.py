@@ -12,16 +12,16 @@ from gem_index.text.tokens import frequent_english
 
 __all__ = ["StopWords", "stop_words"]
 
-_FREQUENT = 150  # words of English
+_FREQUENT = 150  # most frequent English words that are stop words
 _LISTS = (
     "da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv",
 )  # fmt: skip
-"""The languages whose lists tantivy has (those of Snowball)."""
+"""The languages of which tantivy has a list (from Snowball)."""
 
 _ALIASES = {"nb": "no", "nn": "no"}
 _ENGLISH = frozenset(frequent_english()[:_FREQUENT])
 
-# Words of questions and some forms that the lists lack; none of them has a subject in another language of the list.
+# Words of questions and some forms that the lists lack; none of them names a subject in another of these languages.
 _QUESTION_WORDS = """
     why without ever
     wer wen wem wessen wann wo wohin woher warum wieso weshalb viele viel heißt heißen nennt lautet dass wird wurde wurden
@@ -61,7 +61,7 @@ class StopWords:
 
 @cache
 def stop_words(language: str) -> StopWords:
-    """Return the stop words of a language; of all languages for several; only those of questions if it has no list.
+    """Return the stop words of a language; of all languages for ``mul`` and ``none``; only question words without a list.
 
     Parameters
     ----------

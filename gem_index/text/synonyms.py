@@ -17,7 +17,7 @@ from gem_index.text.tokens import WeightedText, tokenize
 __all__ = ["NO_SYNONYMS", "Synonyms"]
 
 _MOST_GROUPS = 10_000
-_MOST_FORMS = 50  # of a group: a search compares with all of them
+_MOST_FORMS = 50  # forms of a group; a search compares with all of them
 _LONGEST_FORM = 100  # characters
 _BETWEEN = ","
 _COMMENT = "#"
@@ -76,7 +76,7 @@ class Synonyms:
         Raises
         ------
         InputError
-            If a line is no group; the message has its number.
+            If a line is no group; the message has the number of the line.
         """
         places: dict[tuple[str, ...], str] = {}
         return _checked(
@@ -121,7 +121,7 @@ class Synonyms:
     def rewritten(
         self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
     ) -> str:
-        """Replace the forms of a query that no document contains by other forms.
+        """If no document contains a form in a query, replace the form by another form of its group.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Synonyms:
         -------
         str
             The query itself if nothing is replaced, else its tokens. A form that no document contains is replaced by the
-            other form of its group that most documents contain.
+            form of its group that the largest number of documents contains.
         """
         tokens = tokenize(query)
         replaced = False
@@ -153,7 +153,7 @@ class Synonyms:
         return tuple(other for other in self.groups[form.group] if other != form.text)
 
     def _places(self, query: str, analyzer: Analyzer) -> list[tuple[_Form, int, int]]:
-        """Return the forms in a query with the range of their tokens, in order; the longest of those that overlap."""
+        """Return the forms in a query with the range of their tokens, in order; of overlapping forms, the longest."""
         if not self.groups or isinstance(query, WeightedText):
             return []
         forms = _forms(self, analyzer)

@@ -19,9 +19,7 @@ _BLANKS = {
     "toktok": re.compile(r"\s|\||&(?=\s|$)"),
 }
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
-_NEAR = (
-    1000  # characters in which a word is looked for: a text takes time in proportion to its length
-)
+_NEAR = 1000  # a word is looked for in this many characters, so that time grows with the text
 
 
 def locate_words(text: str, tokenizer: str) -> list[tuple[str, int, int]]:
@@ -73,11 +71,11 @@ class _Piece(NamedTuple):
         return self.length != self.end - self.begin
 
     def begin_of(self, place: int) -> int:
-        """Return the place in the old text of a begin in the new one."""
+        """Return where a word that begins at a place in the resolved text begins in the original text."""
         return self.begin if self.is_entity else self.begin + place - self.start
 
     def end_of(self, place: int) -> int:
-        """Return the place in the old text of an end in the new one."""
+        """Return where a word that ends at a place in the resolved text ends in the original text."""
         return self.end if self.is_entity else self.begin + place - self.start
 
 

@@ -52,7 +52,7 @@ _WITH_SYMBOLS = regex.compile(
     rf"(?<![\w.])(?:\.\w++{_JOINED}*+|\w++{_JOINED}++|\w++(?=-))(?:-(?![\w-]))?"
 )
 _SYMBOL = re.compile(r"[.&/@+#-]")
-# a run between blanks that contains such a symbol: the standard engine finds faster that there is none
+# a run between blanks that contains such a symbol; if there is none, the standard engine notices it faster
 _BESIDE_SYMBOLS = re.compile(r"(?<!\S)[^\s.&/@+#-]*+[.&/@+#-]\S*+")
 
 
@@ -64,7 +64,7 @@ def tokenize(text: str, tokenizer: Tokenizer = "wordpunct") -> list[str]:
     text : str
         Any Unicode text.
     tokenizer : str
-        One of NLTK's.
+        One of NLTK's tokenizers.
 
     Returns
     -------
@@ -115,7 +115,7 @@ class WeightedText(str):
     r"""A text whose parts have different weights, such as a subject that counts twice as much as its body.
 
     To other code it is an ordinary string. An encoder multiplies each word's contribution to the vector by the weight of
-    its part; word search repeats each word as often as the rounded weight, at least once.
+    its part; word search repeats each word by the rounded weight, at least once.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def search_tokens(text: str) -> list[str]:
     """Return the tokens of a text for word search.
 
     They are the tokens of :func:`tokenize` and, in addition, words with symbols, such as ``c++``, ``.net``, ``at&t``, ``a-``
-    and ``3.11.2``, which would be other words without their symbols. In a :class:`WeightedText` each is repeated as often as
+    and ``3.11.2``, which would be other words without their symbols. In a :class:`WeightedText` each token is repeated by
     the rounded weight of its part, at least once.
     """
     tokens = tokenize(text)
@@ -254,7 +254,7 @@ def check_text(text: object, what: str) -> str:
 def check_texts(items: Iterable[object], what: str = "texts") -> None:
     """Check that items are a collection of values, not one string, a mapping or a table.
 
-    Iterating over those would give characters, keys or column names.
+    Iterating over a string, a mapping or a table would give characters, keys or column names.
 
     Raises
     ------

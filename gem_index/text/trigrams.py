@@ -10,7 +10,7 @@ import regex
 
 __all__ = ["trigrams"]
 
-_BITS = 21  # of a character: the largest is 0x10ffff
+_BITS = 21  # bits of a character; the largest is 0x10ffff
 _UNSPACED = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+"
 )
@@ -19,8 +19,9 @@ _UNSPACED = regex.compile(
 def trigrams(tokens: Iterable[str]) -> npt.NDArray[np.int64]:
     """Return the distinct trigrams of a text's tokens, joined by blanks, with a blank before and after.
 
-    So case, punctuation and the number of blanks do not count. A character says more in scripts that put no blanks between
-    words: their runs give single characters and pairs instead, so that one typing error in a short text changes few of them.
+    So case, punctuation and the number of blanks do not count. In scripts that put no blanks between words, a character says
+    more. Runs in these scripts give single characters and pairs instead, so one typing error in a short text changes few of
+    them.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def trigrams(tokens: Iterable[str]) -> npt.NDArray[np.int64]:
     Returns
     -------
     int64 array (n,)
-        Ascending; each number has the characters, 21 bits each. Empty without tokens.
+        Ascending; each number has the characters of a trigram, 21 bits each. Empty without tokens.
     """
     joined = " ".join(tokens)
     if joined.isascii():

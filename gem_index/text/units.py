@@ -8,7 +8,7 @@ import regex
 
 __all__ = ["begin_of_last_units", "blank_words", "unit_spans", "units", "units_up_to"]
 
-# a sign of Chinese or Japanese, four letters of Thai and its neighbours, or a word
+# a character of Chinese or Japanese, up to four letters of Thai and its neighbours, or a word
 _UNIT = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}]"
     r"|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]{1,4}"
@@ -18,12 +18,12 @@ _OF_WORD = 16  # nearly every word is shorter than this, with the blank after it
 
 
 def units(text: str) -> int:
-    """Return how many words and signs a text has."""
+    """Return how many units a text has: words, or parts of text in scripts without blanks."""
     return blank_words(text) if text.isascii() else sum(1 for _ in _UNIT.finditer(text))
 
 
 def blank_words(text: str) -> int:
-    """Return how many words blanks divide a text into."""
+    """Return the number of words of a text that are divided by blanks."""
     return len(text.split())
 
 
@@ -37,11 +37,11 @@ def units_up_to(most: int, text: str, count: Callable[[str], int]) -> int:
 
 
 def unit_spans(text: str) -> list[tuple[int, int]]:
-    """Return the begin and end of each word and sign, in characters."""
+    """Return the begin and end of each unit, in characters."""
     return [found.span() for found in _UNIT.finditer(text)]
 
 
 def begin_of_last_units(text: str, count: int) -> int:
-    """Return where the last units of a text begin; its length if it has no more units than these."""
+    """Return where the last ``count`` units of a text begin; the length of the text if it has no more units."""
     begins = [found.start() for found in _UNIT.finditer(text)]
     return begins[-count] if len(begins) > count else len(text)

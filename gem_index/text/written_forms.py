@@ -28,7 +28,7 @@ def written_forms(name: str) -> tuple[str, ...]:
 
 
 def found_in_any_form(names: Iterable[str], values: Mapping[str, _Value]) -> dict[str, _Value]:
-    """Return the value of each name that exists. If several forms exist, an identical one comes first."""
+    """Return the value of each name that exists. If several forms exist, the identical one comes first."""
     forms = {composed(name): value for name, value in values.items()}
     found = {}
     for name in names:

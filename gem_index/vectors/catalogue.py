@@ -230,6 +230,6 @@ _FASTTEXT_CC = re.compile(re.escape(ANY_LANGUAGE).replace("LANG", "([a-z]{2,3})"
 
 
 def find_entry(name: str) -> CatalogueEntry | None:
-    """Return the entry of well-known vectors, :data:`ANY_LANGUAGE` of a language too; None for other names."""
+    """Return the entry of well-known vectors, or of one language's :data:`ANY_LANGUAGE`; None for other names."""
     found = _FASTTEXT_CC.fullmatch(name)
     return any_language(found[1]) if found else CATALOGUE.get(name)

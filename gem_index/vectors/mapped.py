@@ -24,7 +24,7 @@ _BLOCK = 2048
 
 
 class MappedVectors:
-    """Rows of word vectors; an unknown word gets the row that its SHA-256 digest selects, or what another option says.
+    """Rows of word vectors; an unknown word gets the row that its SHA-256 digest selects, unless an option says otherwise.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class MappedVectors:
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the vectors of words; see :class:`~gem_index.vectors.base.VectorSource`.
 
-        A word that is composed of n-grams counts as known, and so does a run of signs that holds known words.
+        A word that is composed of n-grams counts as known, and so does a run of characters that contains known words.
         """
         words = self.options.spelled(tokens)
         rows = self._find(words)

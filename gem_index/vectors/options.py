@@ -49,12 +49,14 @@ class SourceOptions:
         How a word is looked up: ``keep``, unchanged; ``lower``, lower-cased; ``fallback``, unchanged, then lower-cased, then
         capitalised.
     contractions : str
-        How the endings of contractions are looked up, which tokenization cuts off ("it's" is it and s, "don't" don and t):
-        ``word``, like any word (the paper); ``apostrophe``, as 's and 't, with zeros if the source does not hold them.
+        How the endings of contractions are looked up. Tokenization cuts them off: "it's" becomes it and s, "don't" becomes
+        don and t. ``word`` looks them up like any word (the paper); ``apostrophe`` looks up 's and 't, and gives zeros if
+        the source does not hold them.
     runs : str, optional
-        How an unknown run of signs is looked up in scripts that put no blanks between words (Chinese, Japanese, Thai):
-        ``word``, like any word; or ``split``, as the mean of the known words in it, from left to right the longest. By
-        default ``split`` if a fifth of the most frequent words are in such scripts; a stored source keeps its choice.
+        How an unknown run of characters is looked up in scripts that put no blanks between words (Chinese, Japanese, Thai).
+        ``word`` looks it up like any word. ``split`` takes the mean of the known words in it: from left to right, the
+        longest word at each place. By default ``split`` if more than a fifth of the most frequent words are in such
+        scripts; a stored source keeps its choice.
     limit : int, optional
         Use only this many words from the beginning.
     dtype : str, optional
@@ -103,7 +105,7 @@ class SourceOptions:
         return {name: value for name, value in found.items() if usual.get(name) != value}
 
     def to_json(self) -> str:
-        """Return all options as JSON with sorted keys; ``runs`` only if it is ``split``, as homes of before have none."""
+        """Return all options as JSON with sorted keys; ``runs`` only if it is ``split``, because older homes lack it."""
         stored = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
         if self.runs != "split":
             del stored["runs"]

@@ -15,9 +15,9 @@ __all__ = ["RUNS", "known_words", "mostly_runs", "vectors_of_runs"]
 RUNS = ("word", "split")
 """How to look up an unknown run of characters: like any word, or by the known words in it."""
 
-_LONGEST = 8  # characters of a word inside a run
-_SHARE = 0.2  # a table is in such scripts if at least this share of its words is
-_SIGNS_AT_ONCE = 1 << 16
+_LONGEST = 8  # most characters of a word inside a run
+_SHARE = 0.2  # a table is in such scripts if more than this share of its words is
+_SIGNS_AT_ONCE = 1 << 16  # characters that are divided at once
 
 Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]
 """Returns the row of each of some words, -1 for an unknown one."""
@@ -29,7 +29,7 @@ def mostly_runs(words: Sequence[str]) -> bool:
 
 
 def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the known words in runs of characters: from left to right, each time the longest; others are left out.
+    """Find the known words in runs of characters, from left to right, at each place the longest; skip unknown parts.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
     """
     places: list[int] = []
     found: list[int] = []
-    begin = 0  # of the next word
+    begin = 0  # where the next word may begin
     while begin < len(text):
         block = text[begin : begin + _SIGNS_AT_ONCE + _LONGEST]
         rows = find(
             [block[at : at + n] for at in range(len(block)) for n in range(1, _LONGEST + 1)]
         )
         rows = rows.reshape(len(block), _LONGEST)
-        skipped = (rows >= 0)[:, ::-1].argmax(axis=1)  # longer parts that are unknown
+        skipped = (rows >= 0)[:, ::-1].argmax(axis=1)  # number of longer parts, which are unknown
         row_of_longest = rows[np.arange(len(block)), _LONGEST - 1 - skipped].tolist()
         lengths = (_LONGEST - skipped).tolist()
         last = begin + len(block) == len(text)

@@ -18,14 +18,14 @@ from gem_index.text.languages import AUTO, SAMPLED, detect_language
 
 __all__ = ["CountedInputs", "WordCounting", "count_words"]
 
-_TOLD = 1000  # texts after which the progress is told
+_TOLD = 1000  # the progress is reported once per this many texts
 
 
 class WordCounting(Protocol):
     """Counts the words of the documents that are embedded."""
 
     def __call__(self, chunking: Chunking, analyzer: Analyzer | None) -> SparseEncoder:
-        """Return the sparse encoder with the statistics of the pieces; without an analyzer, the language is chosen."""
+        """Return the sparse encoder with the statistics of the pieces; without an analyzer, it chooses one."""
         ...
 
 

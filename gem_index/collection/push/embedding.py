@@ -41,11 +41,10 @@ __all__ = [
     "open_table",
 ]
 
-_COUNTED = 10_000  # rows of a table of pieces that are read to count its documents
+_COUNTED = 10_000  # a table of pieces with at most this many rows is read to count its documents
 
-EMBEDDED = (
-    "embedded"  # what stands in the table instead of the token of a push, and how texts are divided
-)
+EMBEDDED = "embedded"
+"""The token of a table that was filled without a collection begins with this word; the chunking follows."""
 
 
 def embed_into(
@@ -60,12 +59,12 @@ def embed_into(
 ) -> PushReport:
     """Encode documents and upsert them by id; only pieces of earlier contents are deleted.
 
-    With words, a new table can be searched like the table of a push (:meth:`gem_index.Home.target`). Its word statistics
-    stay as they are.
+    With words, a new table can be searched like the table of a push (:meth:`gem_index.Home.target`). Later
+    runs do not change its word statistics.
 
     A second run with the same documents changes nothing, so run it again after an interruption. Long texts become rows
-    ``id#1``, ``id#2``, ..., as in a push. If the table has pieces, only the rows of the documents of each batch are read
-    from it. So the report does not count the documents of a table with more than 10,000 rows.
+    ``id#1``, ``id#2``, ..., as in a push. From a table with pieces, only the rows of each batch's documents
+    are read. So the report has no number of documents if such a table existed before and has more than 10,000 rows.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ def embed_into(
         ``full`` and ``dry_run`` have no meaning here.
     progress : callable, optional
     chunking : Chunking, optional
-        How long texts are divided into pieces; by default as in the table, or as in a new collection.
+        How long texts are divided into pieces; by default as in the table, or, if the table is new, as in a new collection.
     words : TableWords, optional
         The word statistics of a new table.
 
@@ -87,8 +86,8 @@ def embed_into(
     FingerprintMismatchError
         If the table has vectors of another encoder.
     ConfigError
-        If a collection was pushed into the table, if it has another chunking, if a document has the id of another's piece,
-        or if metadata cannot be stored.
+        If a collection was pushed into the table, if it has another chunking, if the id of a document is also the
+        id of another document's piece, or if metadata cannot be stored.
     """
     check_texts(documents, "documents")
     started = time.monotonic()
@@ -114,8 +113,7 @@ class TableWords:
     Attributes
     ----------
     vectors : str
-        The name of the encoder's word vectors, with which a search opens them again; of several encoders, joined by a comma
-        and a space.
+        The names of the encoder's word vectors, joined by a comma and a space; a search opens the vectors by these names.
     counting : WordCounting
     """
 
@@ -123,7 +121,10 @@ class TableWords:
     counting: WordCounting
 
     def count(self, chunking: Chunking, rule: str) -> SparseEncoder:
-        """Count the words. The sparse vectors of documents do not depend on the counts."""
+        """Return the sparse encoder with counted words; ``rule`` is the table's rule for sparse vectors, or empty.
+
+        The sparse vectors of documents do not depend on the counts.
+        """
         if not rule:
             return self.counting(chunking, None)
         known = SparseEncoder.of_rule(rule)
@@ -140,15 +141,15 @@ class OpenTable:
     target : Target
     table : TargetTable
     chunking : Chunking
-        Its chunking.
+        How the table's texts are divided into pieces.
     before : int
-        Number of its rows when it was opened.
+        Number of the table's rows when it was opened.
     filled : bool
-        Whether it existed before.
+        Whether the table existed before.
     words : SparseEncoder, optional
-        The rule of the sparse vectors of its rows, if it has them.
+        The encoder of the rows' sparse vectors, if the table has them.
     texts : int
-        Number of texts in its word statistics; 0 if they are not known.
+        Number of texts in the table's word statistics; 0 if it is not known.
     """
 
     target: Target
@@ -169,7 +170,7 @@ def open_table(
 ) -> OpenTable:
     """Open the table of a target, or create it; with the arguments and errors of :func:`embed_into`.
 
-    An empty table gets its query record, so that no row is ever in a table whose record is missing.
+    If words are counted, the query record is written before the first row.
     """
     name = str(target.url)
     table = target.live()
@@ -211,7 +212,15 @@ def fill_table(
     options: PushOptions,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
-    """Encode documents and upsert them in batches; return how many, and how many documents with pieces are new."""
+    """Encode documents and upsert them in batches.
+
+    Returns
+    -------
+    total : int
+        The number of documents.
+    added : int
+        How many of them the table did not have; valid only if texts are divided into pieces.
+    """
     table, cut = opened.table, opened.chunking
     rows = iter(documents)
     total = added = 0
@@ -262,7 +271,7 @@ def finish_table(
 
 
 def _documents_in(table: TargetTable) -> int:
-    """Return the number of documents in a table of rows."""
+    """Return the number of documents in a table whose rows may be pieces."""
     pieces = ((row.id, piece_of(row.id, row.metadata)) for row in table.documents())
     return len({name if piece is None else piece[0] for name, piece in pieces})
 
@@ -275,7 +284,7 @@ def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[
 
 
 def _chunking(name: str, token: str | None, asked: Chunking | None) -> Chunking:
-    """Return the chunking of a table with this token, or for a new one."""
+    """Return the chunking of the table with this token; without a token, the chunking of a new table."""
     if token is None:
         return asked or NEW_CHUNKING
     marker, _, fields = token.partition(" ")

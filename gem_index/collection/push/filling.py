@@ -55,7 +55,7 @@ class TableFilling:
         Raises
         ------
         TargetChangedError
-            If the table has another number of rows after the push than it should have.
+            If the table has a wrong number of rows after the push.
         """
         difference = self.notes.difference(self.record)
         if self.record.complete and difference:
@@ -96,7 +96,7 @@ class TableFilling:
     def _batches(
         self, assistant: ThreadPoolExecutor, difference: Difference
     ) -> Iterator[tuple[int, SentDocuments, TargetBatch]]:
-        """Yield the number of requested documents, the documents that exist, and their rows, batch by batch.
+        """Yield for each batch the number of requested documents, the documents that still exist, and the rows to send.
 
         While one batch is written, a second thread records the previous one as acknowledged, and prepares the next one.
         """

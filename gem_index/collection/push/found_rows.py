@@ -27,14 +27,14 @@ from gem_index.targets.retries import with_retries
 __all__ = ["DEEPEST", "WIDER", "FoundRow", "FoundRows", "OpenedTable", "folded", "parts_of"]
 
 DEEPEST = 10_000
-"""Rows that every engine returns for a query."""
+"""The largest number of rows that every engine can return for a query."""
 
 WIDER = 4
-"""If too few rows were found, this many times as many are requested."""
+"""Factor by which the number of requested rows grows while too few are found."""
 
-_CANDIDATES = 300  # nearest rows of a table without sparse vectors, whose words are compared
-_FILTERED = 1000  # rows that are asked for at first if a filter is to be applied to them
-_FETCHED = 1000
+_CANDIDATES = 300  # nearest rows to score by words in a table without sparse vectors
+_FILTERED = 1000  # rows of the first request if a filter is applied to them here
+_FETCHED = 1000  # rows per request for their contents
 
 _T = TypeVar("_T")
 Accept = Callable[[Sequence[str]], Sequence[bool]]
@@ -80,7 +80,7 @@ class FoundRows:
         self._accepted: dict[str, bool] = {}
         self._documents: dict[str, TargetDocument] = {}
         self.filter_left_too_few = False
-        """Whether the best 10,000 rows of the database held fewer than were asked for that the filter accepts."""
+        """Whether the filter accepted too few of the 10,000 best rows of the database."""
 
     def narrow(self, where: Mapping[str, Any]) -> None:
         """If the database can, let it search only among the rows that a filter may accept."""
@@ -97,7 +97,7 @@ class FoundRows:
         return self._scored(best)
 
     def all_accepted(self) -> list[FoundRow]:
-        """Return the best 10,000 of all rows that the filter accepts; the whole table is read."""
+        """Read the whole table, and return the 10,000 best rows that the filter accepts."""
         assert self._accept is not None
         found: list[FoundRow] = []
         for part in parts_of(self._table.documents()):
@@ -134,7 +134,7 @@ class FoundRows:
         }
 
     def _accepted_of(self, ask: Callable[[int], list[Neighbor]], depth: int) -> Hits:
-        """Return the first accepted rows of a query of the database; request more rows until there are enough."""
+        """Query the database; return the first rows that the filter accepts, and request more until there are enough."""
         number = min(DEEPEST, depth if self._accept is None else max(depth, _FILTERED))
         while True:
             hits = with_retries(ask, number)
@@ -148,7 +148,7 @@ class FoundRows:
             number = min(DEEPEST, WIDER * number)
 
     def _that_pass(self, names: Sequence[str]) -> Mapping[str, bool]:
-        """Return the rows that the filter accepts."""
+        """Tell for each row whether the filter accepts it."""
         if self._accept is None:
             return dict.fromkeys(names, True)
         unknown = [name for name in names if name not in self._accepted]
@@ -192,7 +192,7 @@ class FoundRows:
         return self._words.dot(document.words) / MATCH_WEIGHT
 
     def _scored(self, hits: Hits) -> list[FoundRow]:
-        """Return rows with scores that are computed from their vectors, best first; deleted ones are left out."""
+        """Fetch rows, compute their scores, and return them, best first; deleted rows are left out."""
         names = [self._names[place] for place, _ in hits]
         documents = [each for each in self._fetch(names) if each.id in self._documents]
         return sorted(map(self._row, documents), key=lambda row: -row.score)
@@ -204,7 +204,7 @@ class FoundRows:
 
 
 def parts_of(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """Divide items into lists that a table returns at once."""
+    """Divide items into lists that are small enough for one request."""
     iterator = iter(items)
     while part := list(islice(iterator, _FETCHED)):
         yield part

@@ -15,7 +15,7 @@ _ASKED = 1000  # rows per request to a table
 
 
 def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dict[str, list[str]]:
-    """Return the rows of earlier contents of the documents that a table has.
+    """Return the rows that a table has from earlier contents of some documents.
 
     Parameters
     ----------
@@ -23,18 +23,18 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
     ids : sequence of str (n,)
         The ids of the documents.
     rows : PieceRows
-        The rows that will replace them.
+        The new rows of the documents.
 
     Returns
     -------
     dict of str to list of str
-        The rows by document, the last piece first. So an interrupted deletion leaves the first pieces, by which a later call
-        finds the others.
+        The ids of the rows by document, the last piece first. So an interrupted deletion leaves the first pieces, and a
+        later call finds the others from them.
 
     Raises
     ------
     ConfigError
-        If a document has the id of another document's piece, among these or in the table.
+        If the id of a document is also the id of another document's piece, in these rows or in the table.
     """
     owners = _owners(ids, rows)
     known = dict.fromkeys(ids)
@@ -69,7 +69,7 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
 
 
 def _owners(ids: Sequence[str], rows: PieceRows) -> dict[str, str]:
-    """Return the document of each row; ConfigError if two documents have the same row."""
+    """Return the document of each row; raise ConfigError if two documents have the same row."""
     owners: dict[str, str] = {}
     of_rows = (
         name for name, count in zip(ids, rows.counts, strict=True) for name in repeat(name, count)
@@ -81,7 +81,7 @@ def _owners(ids: Sequence[str], rows: PieceRows) -> dict[str, str]:
 
 
 def _held(table: TargetTable, rows: Iterable[str]) -> dict[str, str]:
-    """Return the document of each row of a table, in the order of the rows."""
+    """Return the document of each row that the table has, in the order of the rows."""
     wanted = list(dict.fromkeys(rows))
     held: dict[str, str] = {}
     for begin in range(0, len(wanted), _ASKED):

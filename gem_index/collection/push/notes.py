@@ -22,9 +22,9 @@ class SentDocuments:
     ----------
     ids : sequence of str (n,)
     seqs : sequence of int (n,)
-        Their contents.
+        The numbers of their contents (``documents.seq``).
     pieces : sequence of int (n,)
-        Number of rows of each in the target.
+        How many rows each document has in the target.
     """
 
     ids: Sequence[str]
@@ -39,15 +39,15 @@ class Difference:
     Attributes
     ----------
     changed : int64 array (n,)
-        The documents whose present content it does not have, by ascending ``seq``.
+        The ``seq`` of the documents whose present content the target does not have, ascending.
     held : int64 array (n,)
         1 if the target has an earlier content of the document, else 0.
     pieces : int64 array (n,)
-        At most how many of its rows belong to the document.
+        An upper bound of the number of the document's rows in the target.
     stale : sequence of (str, int)
         The ids of documents that only the target has, and the number of rows of each.
     new : bool
-        Whether nothing has been sent to it.
+        Whether nothing has been sent to the target.
     """
 
     changed: I64
@@ -87,7 +87,7 @@ class PushNotes:
             return targets.find(self._target, staged=True)
 
     def begin(self, fingerprint: str, *, texts: bool, staged: bool) -> TargetRecord:
-        """Record a new table, without documents, instead of an earlier one."""
+        """Record a new, empty table; it replaces the record of an earlier one."""
         with self._writing() as targets:
             token = secrets.token_hex(16)
             return targets.add(self._target, token, fingerprint, texts=texts, staged=staged)

@@ -23,7 +23,7 @@ class PushPlan:
     Attributes
     ----------
     step : {"create", "update", "replace"}
-        Create the table; send the changes; or fill a staged table, which then replaces the live table.
+        Whether to create the table, to send the changes, or to fill a staged table, which then replaces the live table.
     live : TargetTable, optional
     record : TargetRecord, optional
         The record of the live table.
@@ -50,7 +50,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
     TargetChangedError
         If the target has changed since the last push, and ``full`` is not set.
     FingerprintMismatchError
-        If its table names another encoder than the records of the home.
+        If the table of the target names another encoder than the records of the home.
     """
     live, record = target.live(), notes.live
     if live is None:
@@ -63,7 +63,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
         _check(str(target.url), live, record, notes)
     replaced = (
         options.full
-        or notes.staged is not None  # of a push in full that was interrupted
+        or notes.staged is not None  # an interrupted push in full left it
         or record is None
         or (record.fingerprint, record.texts) != (fingerprint, options.texts)
     )

@@ -72,7 +72,7 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
 
 
 class _Push:
-    """One push: finishes an interrupted switch, makes a plan, and carries it out."""
+    """One push: finishes an interrupted switch to a staged table, makes a plan, and carries it out."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Push:
         )
 
     def _finish_switch(self) -> None:
-        """Finish the switch of a push that was killed during it."""
+        """Finish the switch to a staged table if a push was killed during it."""
         staged = self._notes.staged
         if staged is None:
             return
@@ -152,7 +152,7 @@ class _Push:
     def _live_table(self, plan: PushPlan) -> tuple[TargetTable, TargetRecord]:
         """Return the live table; create it if there is none.
 
-        Its record is stored in SQLite first, so that a killed push recognises the table later.
+        The record of the table is stored in SQLite first. So, if this push is killed, the next one recognises the table.
         """
         record = plan.record
         if plan.live is not None and record is not None:
@@ -219,7 +219,7 @@ class _Push:
         )
 
     def _made_by_this(self, record: TargetRecord) -> bool:
-        """Tell whether a table has vectors of this encoder, and texts if this push has texts."""
+        """Tell whether a table has vectors of this encoder, and has texts exactly if this push has texts."""
         return (record.fingerprint, record.texts) == (
             self._encoder.fingerprint,
             self._options.texts,
@@ -235,12 +235,12 @@ class _Push:
         )
 
     def _connected(self, schema: TargetSchema) -> TargetSchema:
-        """Return the schema. It takes time to make, so a server may have closed the connection: connect again."""
+        """Return the schema, after connecting again: the server may have closed the connection while the schema was made."""
         with_retries(self._target.live)
         return schema
 
     def _words_due(self) -> bool:
-        """Tell whether the live table has too many rows for its word statistics."""
+        """Tell whether the live table has too many rows for its word statistics, which are then too old."""
         record = self._notes.live
         if record is None:
             return False

@@ -1,8 +1,8 @@
 """The query record: the data with which a machine without the home can search a pushed table.
 
 The record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words. It is
-compressed and divided into rows of a second table in the same database, whose name ends in ``__query``. A live and a staged
-table have a record each, so each row has the token of the table to which it belongs.
+compressed and divided into rows of a second table in the same database. The name of this second table ends in ``__query``.
+A live and a staged table have one record each, so each row has the token of the table that it describes.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from gem_index.text.chunking import Chunking
 __all__ = ["OUTGROWN", "QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
 
 OUTGROWN = 2
-"""When a table has this many times as many rows as its statistics have texts, they are too old (docs/evaluation.md)."""
+"""Word statistics are too old if the table has at least this many rows for each of their texts (docs/evaluation.md)."""
 
 _VERSION = 1
-_PART = 30_000  # characters of a row's text, which every engine holds
+_PART = 30_000  # characters per row; every engine can store a text of this length
 QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
 """The schema of the second table."""
-_NAMING = ("table", "collection", "index")  # a URL may have at most one of these options
+_NAMING = ("table", "collection", "index")  # options naming the table; a URL has at most one
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class QueryRecord:
         Raises
         ------
         ConfigError
-            If it is damaged, or a later version wrote it.
+            If the record is damaged, or a later version wrote it.
         """
         try:
             fields = json.loads(zlib.decompress(content))
@@ -91,7 +91,7 @@ class QueryRecord:
 
 
 class QueryRecords:
-    """The query records of the tables of a target; :meth:`close` it.
+    """The query records of the tables of a target; call :meth:`close` at the end.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class QueryRecords:
         Raises
         ------
         ConfigError
-            If there is none, it is damaged, or a later version wrote it.
+            If there is no record, the record is damaged, or a later version wrote it.
         """
         table = self._table()
         first = _row(token, 0)
@@ -186,12 +186,12 @@ class QueryRecords:
 
 
 def _row(token: str, place: int) -> str:
-    name = token.partition(" ")[0]  # without a collection, a token has JSON after a blank
+    name = token.partition(" ")[0]  # JSON may follow after a blank
     return f"{name} {place}"
 
 
 def _url_beside(target: Target) -> TargetUrl:
-    """Return the URL of the second table: that which the engine names, or another name in the same place."""
+    """Return the URL of the second table: the engine names it, or its name is made from the name of the first table."""
     url = target.url
     if isinstance(target, QueryTableTarget):
         return target.query_table

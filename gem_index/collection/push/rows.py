@@ -46,7 +46,7 @@ class PushedRows:
     words: SparseEncoder | None = None
 
     def seqs(self, limit: int | None = None) -> list[int]:
-        """Return the collection's documents, or the first of them, ascending."""
+        """Return the numbers of the collection's documents, ascending; with a limit, only the first ones."""
         with self.access.reading() as rows:
             seqs: list[int] = rows.documents.seqs(limit).tolist()
         return seqs

@@ -45,18 +45,18 @@ from gem_index.targets.url import TargetUrl
 
 __all__ = ["SearchedTarget"]
 
-_MANY_CANDIDATES = 1000  # rows that are asked for at first for all results above a score
-_SAMPLED = 200  # documents whose fields of metadata are told,
-_SAMPLED_ROWS = 5000  # among as many rows
-_PIECES = 100  # rows of a document's pieces that are read at once
+_MANY_CANDIDATES = 1000  # rows of the first request if all results above a score are wanted
+_SAMPLED = 200  # the fields of metadata are read from at most this many documents
+_SAMPLED_ROWS = 5000  # at most this many rows are read to find these documents
+_PIECES = 100  # pieces of a document that are read at once
 _OWN = ("query", "k", "where", "mode", "min_score", "why", "pieces", "offset", "correct")
 
 
 class SearchedTarget:
     """A table of a vector database that push or embed filled; made by :meth:`gem_index.Home.target`.
 
-    Of the home that pushed, a search needs only the word vectors of the model. :meth:`close` it, or use it in a
-    ``with`` statement.
+    A search needs the word vectors of the model; it does not need the home that pushed. Call :meth:`close` at the end, or
+    use a ``with`` statement.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class SearchedTarget:
 
     @property
     def sparse_encoder(self) -> SparseEncoder:
-        """The sparse encoder of the table: its vectors of queries, for the database's own client."""
+        """The sparse encoder of the table; it makes vectors of queries for the database's own client."""
         return self._current().record.words
 
     def close(self) -> None:
@@ -123,8 +123,7 @@ class SearchedTarget:
         In a table with sparse vectors, the database finds candidates by meaning and by words. In others it finds the 300
         nearest rows (more for larger k), which are scored by their texts. Pieces are scored one by one; a document has the
         score of its best piece. A filter has the same meaning as in a collection. The database applies the conditions that
-        it can compare; if the 10,000 best rows do not hold enough that the filter accepts, all rows are read. Words are not
-        corrected.
+        it can compare; if the filter accepts too few of the 10,000 best rows, all rows are read. Words are not corrected.
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class SearchedTarget:
         return [self.search(query, k, where, **options) for query in queries]
 
     def get(self, ids: Iterable[str]) -> list[Document]:
-        """Return the documents with these ids, in their order; those that the table does not hold are left out.
+        """Return the documents with these ids, in the order of the ids; ids that the table does not hold are left out.
 
         If a document is stored in pieces, its text is joined from the pieces, with line breaks between them.
 
@@ -212,7 +211,7 @@ class SearchedTarget:
         return [each for each in found if each is not None]
 
     def count(self) -> int:
-        """Return the number of rows: of documents, or of their pieces."""
+        """Return the number of rows; a row is a document or one of its pieces."""
         return with_retries(self._current().table.count)
 
     def metadata_fields(self) -> list[MetadataField]:
@@ -224,7 +223,7 @@ class SearchedTarget:
             return fields_of_sample(DocumentRepository(connection, 0), sample)
 
     def _checked(self, asked: SearchRequest) -> SearchRequest:
-        """Return a request that has no option that only collections have."""
+        """Return the request; raise InputError if it has an option that only collections have."""
         name = self._target.url
         if not isinstance(asked.query, str):
             raise InputError(f"found a vector to search {name}; expected a text")
@@ -265,7 +264,7 @@ class SearchedTarget:
         return exact_search(self._target.url)
 
     def _current(self) -> OpenedTable:
-        """Return the live table. ``push(full=True)`` may have replaced the one that was open."""
+        """Return the live table; open it again if ``push(full=True)`` has replaced it."""
         table = with_retries(self._target.live)
         name = str(self._target.url)
         if table is None:

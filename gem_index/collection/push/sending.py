@@ -76,7 +76,7 @@ def batch_of(
     *,
     new: bool = False,
 ) -> TargetBatch:
-    """Return rows with vectors (p, d) and sparse vectors (p) for a target; ``new`` if the table has none of them.
+    """Return rows for a target, with vectors (p, d) and sparse vectors (p); ``new`` if the table has none of these rows.
 
     Raises
     ------
@@ -89,14 +89,14 @@ def batch_of(
 
 
 def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:
-    """Upsert documents, then delete the rows that they no longer use; repeat both if the database is unavailable.
+    """Upsert documents, then delete the rows that they no longer use; repeat each step if the database is unavailable.
 
     Parameters
     ----------
     table : TargetTable
     batch : TargetBatch
     left : sequence of str, optional
-        Ids of rows of earlier contents; those that the batch has too are not deleted.
+        Ids of the rows that earlier contents of the documents left in the table; rows that the batch writes too are kept.
     """
     attempts = chain([batch], repeat(batch.sent()))
     with_retries(lambda: table.upsert(next(attempts)))
