@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import socket
 import warnings
 from collections.abc import Iterator
@@ -31,6 +32,24 @@ def client(home: Home) -> Iterator[TestClient]:
             lambda sent: sent.headers.setdefault("Content-Type", "application/x-ndjson")
         )
         yield started
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines that a server writes, whichever handlers another test has left."""
+    from gem_index.server.running import JsonFormatter
+
+    lines: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(JsonFormatter().format(record))
+
+    logger = logging.getLogger("gem_index.server")
+    monkeypatch.setattr(logger, "handlers", [Listener()])
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    logger.manager._clear_cache()  # type: ignore[attr-defined]
+    return lines
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import threading
 import time
 
@@ -18,7 +17,6 @@ from gem_index.server import guard
 from gem_index.server.app import create_app
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import OverloadedError, ShuttingDownError, WriterBusyError
-from gem_index.server.running import JsonFormatter
 from gem_index.server.settings import Limits
 
 
@@ -127,22 +125,6 @@ class TestBodies:
         assert json.loads(body["body"])["error"].startswith(
             "the body did not arrive in 0.2 seconds"
         )
-
-
-@pytest.fixture
-def logged(monkeypatch):
-    """The lines that a server writes."""
-    lines = []
-
-    class Listener(logging.Handler):
-        def emit(self, record):
-            lines.append(JsonFormatter().format(record))
-
-    logger = logging.getLogger("gem_index.server")
-    monkeypatch.setattr(logger, "handlers", [Listener()])
-    monkeypatch.setattr(logger, "level", logging.INFO)
-    logger.manager._clear_cache()
-    return lines
 
 
 class TestFailures:
