@@ -300,7 +300,7 @@ class TestWriting:
         assert reports[-1] == ("store", 5, 5)
 
     def test_an_id_twice_in_a_call_is_refused(self, store: GemVectorStore) -> None:
-        with pytest.raises(DuplicateIdError, match="'x' came twice"):
+        with pytest.raises(DuplicateIdError, match="'x' occurs twice"):
             store.add([TextNode(id_="x", text="a"), TextNode(id_="x", text="b")])
         assert store.get_nodes(["x"]) == []
 
