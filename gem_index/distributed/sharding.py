@@ -32,7 +32,7 @@ from gem_index.text.chunking import Chunking
 
 __all__ = ["Sharding"]
 
-_LEAST = 50_000  # least documents of a shard: a search searches each shard, so many small files share one
+_LEAST = 50_000  # documents of a shard, at least: each search reads every shard, so small files share one
 _BLANK = "shard-index.faiss"
 
 

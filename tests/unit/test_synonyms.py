@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import string
+
 import pytest
 
 from gem_index import Home
@@ -9,6 +12,7 @@ from gem_index.errors import InputError
 from gem_index.index.terms import QueryTerms, match_weights
 from gem_index.readers.synonyms import read_synonyms
 from gem_index.sparse import SparseEncoder
+from gem_index.targets.parquet import ParquetTable
 from gem_index.text.analyzer import ENGLISH, Analyzer
 from gem_index.text.synonyms import NO_SYNONYMS, Synonyms
 from gem_index.text.tokens import WeightedText
@@ -294,6 +298,36 @@ class TestTables:
         faq.set_synonyms([])
         faq.push(url)
         assert search("vpn").synonyms == {}
+
+    def test_a_push_that_is_killed_while_they_change_leaves_the_earlier_ones(
+        self, home, faq, tmp_path, monkeypatch
+    ):
+        url = f"parquet://{tmp_path}/table"
+        draw = random.Random(2)
+        words = ["".join(draw.choices(string.ascii_lowercase, k=9)) for _ in range(9000)]
+        many = [[first, second] for first, second in zip(words[::2], words[1::2], strict=True)]
+        faq.set_synonyms([*GROUPS, *many])  # several rows of a record
+        faq.push(url)
+        faq.set_synonyms([["KTR", "bicycle"], *many[1:]])
+        written = []
+        upsert = ParquetTable.upsert
+
+        def dies(self, batch):
+            if self.schema.token != "query" or not written:
+                written.append(self.schema.token)
+                return upsert(self, batch)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(ParquetTable, "upsert", dies)
+        with pytest.raises(KeyboardInterrupt):
+            faq.push(url)
+        assert written == ["query"]  # the other rows, not the first
+        monkeypatch.undo()
+        with home.target(url) as target:
+            assert target.search("our ktr").synonyms == {"KTR": ("coffee machine",)}
+        faq.push(url)
+        with home.target(url) as target:
+            assert target.search("our ktr").synonyms == {"KTR": ("bicycle",)}
 
     def test_sparse_encoders_hold_them(self, faq, tmp_path):
         encoder = faq.sparse_encoder()

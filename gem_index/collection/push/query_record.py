@@ -8,9 +8,10 @@ A live and a staged table have one record each, so each row has the token of the
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,6 +134,23 @@ class QueryRecords:
         ConfigError
             If there is no record, the record is damaged, or a later version wrote it.
         """
+        parts = self._parts(token)
+        if parts is None:
+            parts = self._parts(token)  # a push has replaced the record meanwhile
+        try:
+            content = base64.b64decode("".join(parts or []), validate=True)
+        except ValueError:
+            content = b""
+        return QueryRecord.of_bytes(content, self._name)
+
+    def _parts(self, token: str) -> list[str] | None:
+        """Return the texts of the rows of a record; None if one is missing.
+
+        Raises
+        ------
+        ConfigError
+            If there is no record.
+        """
         table = self._table()
         first = _row(token, 0)
         begin = {} if table is None else with_retries(table.fetch, [first])
@@ -140,19 +158,21 @@ class QueryRecords:
             raise ConfigError(
                 f"the target {self._name} has no query record; expected the table of a finished push; push once more"
             )
-        names = [_row(token, place) for place in range(int(begin[first].metadata["rows"]))]
-        found = with_retries(table.fetch, names)
-        text = "".join(str(found[name].text) for name in names if name in found)
-        try:
-            content = base64.b64decode(text, validate=True)
-        except ValueError:
-            content = b""
-        return QueryRecord.of_bytes(content, self._name)
+        noted = begin[first].metadata
+        names = _rows(token, int(noted["rows"]), str(noted.get("content", "")))
+        found = begin | with_retries(table.fetch, names[1:])
+        return [str(found[name].text) for name in names] if found.keys() >= set(names) else None
 
     def write(self, token: str, record: QueryRecord) -> None:
-        """Store the record of a table. Its first row is written last: if it is there, the record is complete."""
-        text = base64.b64encode(record.to_bytes()).decode()
+        """Store the record of a table, in place of an earlier one.
+
+        The first row is written last and names the others by their content: until then, an earlier record stays complete.
+        """
+        data = record.to_bytes()
+        text = base64.b64encode(data).decode()
         parts = [text[begin : begin + _PART] for begin in range(0, len(text), _PART)]
+        content = hashlib.sha256(data).hexdigest()[:16]
+        names = _rows(token, len(parts), content)
         table = self._table() or self._target.create(QUERY_SCHEMA)
         vectors = np.tile(np.array([1, 0], np.float32), (len(parts), 1))
         noted = {
@@ -160,25 +180,26 @@ class QueryRecords:
             "rows": len(parts),
             "texts": record.words.texts,
             "synonyms": record.words.synonyms.fingerprint,
+            "content": content,
         }
-        batch = TargetBatch(
-            [_row(token, place) for place in range(len(parts))],
-            vectors,
-            parts,
-            [noted] * len(parts),
-        )
+        batch = TargetBatch(names, vectors, parts, [noted] * len(parts))
         for rows in (batch[1:], batch[:1]):
             if rows:
                 with_retries(table.upsert, rows)
         with_retries(table.finish)
+        mine = _row(token, 0).partition(" ")[0]
+        self._delete(lambda name: name.partition(" ")[0] == mine and name not in names)
 
     def keep(self, *tokens: str) -> None:
         """Delete the records of all tables but these."""
+        self._delete(lambda name: name.partition(" ")[0] not in tokens)
+
+    def _delete(self, wanted: Callable[[str], bool]) -> None:
+        """Delete the rows with some names."""
         table = self._table()
-        if table is None:
-            return
-        others = [each.id for each in table.documents() if each.id.partition(" ")[0] not in tokens]
-        if others:
+        names = [] if table is None else [each.id for each in table.documents()]
+        others = [name for name in names if wanted(name)]
+        if table is not None and others:
             with_retries(table.delete, others)
 
     def _table(self) -> TargetTable | None:
@@ -188,6 +209,12 @@ class QueryRecords:
 def _row(token: str, place: int) -> str:
     name = token.partition(" ")[0]  # JSON may follow after a blank
     return f"{name} {place}"
+
+
+def _rows(token: str, count: int, content: str) -> list[str]:
+    """Return the names of the rows of a record; records of before have no content in their names."""
+    ending = content and f" {content}"
+    return [_row(token, 0), *(f"{_row(token, place)}{ending}" for place in range(1, count))]
 
 
 def _url_beside(target: Target) -> TargetUrl:

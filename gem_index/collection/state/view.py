@@ -24,8 +24,9 @@ from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
-_ENCODED_AT_ONCE = 2000  # vectors: if a filter leaves at most so many, all are computed from texts, without the index
-_SCORED_AT_ONCE = 20_000  # vectors: the same limit if they are stored
+# If a filter accepts few vectors, all of them are scored and the index is not asked:
+_ENCODED_AT_ONCE = 2000  # if they must be encoded,
+_SCORED_AT_ONCE = 20_000  # if they are stored.
 _MOST_CORRECTED = 32  # words of a query: each correction searches the whole vocabulary
 _MARGIN = 20  # additional results, because cosines from texts may order them differently from stored vectors
 

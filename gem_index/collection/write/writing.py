@@ -180,7 +180,7 @@ def warn_of_index(access: CollectionAccess, failed: Exception | None) -> None:
 
 
 def _has_long_tail(rows: CollectionRows) -> bool:
-    """Tell whether the tail has so many documents or characters that a new snapshot pays off."""
+    """Tell whether the tail is long: a new snapshot then costs less than it saves."""
     counts = rows.counts()
     if counts.tail + counts.dead > max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
         return True

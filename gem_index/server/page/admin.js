@@ -1,6 +1,7 @@
 // What only a key for everything may do: push a collection into a database of the server, and drop it.
 
 import { api, collectionPath, events, explained } from "./api.js";
+import { attempts } from "./attempts.js";
 import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { confirmed } from "./key.js";
@@ -19,21 +20,11 @@ function pushSection(targets, { collection, signal }) {
   const full = h("input", { type: "checkbox" });
   const [problem, tell] = problemPlace();
   const work = h("div", null);
-  const button = h("button", { type: "button", click: () => attempt(ask) }, t("push.push"));
-
-  async function attempt(run) {
-    if (button.ariaDisabled) return;
-    button.ariaDisabled = "true"; // not disabled: it would lose the focus
-    tell("");
-    try {
-      await run();
-    } catch (error) {
-      fill(work);
-      tell(explained(error));
-    } finally {
-      button.ariaDisabled = null;
-    }
-  }
+  const attempt = attempts((error) => {
+    fill(work);
+    tell(error);
+  });
+  const button = h("button", { type: "button", click: () => attempt(ask, button) }, t("push.push"));
 
   /** Say what would change, and push if the reader wants it. */
   async function ask() {
@@ -59,7 +50,7 @@ function pushSection(targets, { collection, signal }) {
     announce(work.textContent);
   }
 
-  if (jobOf(job)) attempt(() => follow(jobOf(job)));
+  if (jobOf(job)) attempt(() => follow(jobOf(job)), button);
   return h("section", null, h("h2", null, t("push.title")), h("p", { class: "help" }, t("push.help")),
     problem, field(t("push.target"), target), h("label", { class: "check" }, full, t("push.full")), h("div", { class: "actions" }, button), work);
 }

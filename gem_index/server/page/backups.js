@@ -1,6 +1,7 @@
 // Backups: made in the folder that the server was started with, and listed.
 
 import { api, events, explained } from "./api.js";
+import { attempts } from "./attempts.js";
 import { announce, fill, h, own, problemPlace } from "./dom.js";
 import { begin, followed, jobOf } from "./jobs.js";
 import { confirmed } from "./key.js";
@@ -14,21 +15,11 @@ export function backupSection(signal) {
   const [problem, tell] = problemPlace();
   const work = h("div", null);
   const list = h("div", null);
-  const button = h("button", { type: "button", click: () => attempt(ask) }, t("backups.make"));
-
-  async function attempt(run) {
-    if (button.ariaDisabled) return;
-    button.ariaDisabled = "true"; // not disabled: it would lose the focus
-    tell("");
-    try {
-      await run();
-    } catch (error) {
-      fill(work);
-      tell(explained(error));
-    } finally {
-      button.ariaDisabled = null;
-    }
-  }
+  const attempt = attempts((error) => {
+    fill(work);
+    tell(error);
+  });
+  const button = h("button", { type: "button", click: () => attempt(ask, button) }, t("backups.make"));
 
   async function ask() {
     if (await confirmed(t("backups.question"), t("backups.make"), { danger: false })) {
@@ -53,7 +44,7 @@ export function backupSection(signal) {
   }
 
   show().catch((error) => tell(explained(error)));
-  if (jobOf(JOB)) attempt(() => follow(jobOf(JOB)));
+  if (jobOf(JOB)) attempt(() => follow(jobOf(JOB)), button);
   return h("section", null, h("h2", null, t("backups.title")), h("p", { class: "help" }, t("backups.help")), problem, work,
     h("div", { class: "actions" }, button), list);
 }

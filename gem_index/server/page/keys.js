@@ -1,6 +1,7 @@
 // The keys of the server's clients: list, make and remove those that allow less than this one.
 
 import { api, explained } from "./api.js";
+import { attempts } from "./attempts.js";
 import { announce, field, fill, h, own, problemPlace } from "./dom.js";
 import { confirmed, showKey } from "./key.js";
 import { dated, t, tNodes } from "./words.js";
@@ -10,6 +11,7 @@ const GIVEN = ["read", "write", "admin"]; // what a key may give
 /** Return the section of the view. */
 export function keySection(signal) {
   const [problem, tell] = problemPlace();
+  const attempt = attempts(tell);
   const list = h("div", null);
   const name = h("input", { type: "text", id: "key-name", autocomplete: "off", spellcheck: "false", required: true });
   const allow = h("select", { id: "key-allow" }, GIVEN.map((each) => h("option", { value: each }, t(`keys.${each}`))));
@@ -18,19 +20,6 @@ export function keySection(signal) {
     event.preventDefault();
     attempt(make, making);
   } }, field(t("keys.name"), name, t("keys.name_help")), field(t("keys.allow"), allow), h("div", { class: "actions" }, making));
-
-  async function attempt(run, control) {
-    if (control.ariaDisabled) return;
-    control.ariaDisabled = "true"; // not disabled: it would lose the focus
-    tell("");
-    try {
-      await run();
-    } catch (error) {
-      tell(explained(error));
-    } finally {
-      control.ariaDisabled = null;
-    }
-  }
 
   async function make() {
     const asked = { name: name.value.trim(), allow: allow.value };
