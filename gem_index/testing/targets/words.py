@@ -12,6 +12,7 @@ from gem_index.arrays import SparseVector
 from gem_index.collection.collection import Collection
 from gem_index.collection.push.embedded_words import CountedInputs
 from gem_index.collection.push.embedding import TableWords, embed_into
+from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.push.sending import PushOptions
 from gem_index.documents import Document
 from gem_index.errors import ConfigError
@@ -172,6 +173,21 @@ class WordsTests(TargetTests):
                 assert found[0].text == {hit.id: hit.text for hit in own}[found[0].id]
             [hit] = target.search("number 7", 1, {"year": 2007})
             assert dict(hit.metadata) == METADATA | {"year": 2007}
+
+    def test_synonyms_follow_a_push(self, faq: Collection, url: str) -> None:
+        """The query record is replaced, in several rows at first; the documents are not sent again."""
+        many = [[f"w{number * 7919 % 99_991}x", f"other{number}"] for number in range(6000)]
+        for others in (many, []):
+            faq.set_synonyms([["qqz", "visa"], *others])
+            assert faq.push(url).updated == 0
+            with SearchedTarget(faq.access.workspace, url) as target:
+                own, found = (
+                    faq.search("renew qqz number 7", 3),
+                    target.search("renew qqz number 7", 3),
+                )
+                assert found.synonyms == own.synonyms == {"qqz": ("visa",)}
+                scores = [hit.score for hit in own]
+                np.testing.assert_allclose([hit.score for hit in found], scores, atol=2e-3)
 
     def test_documents_without_a_collection_are_searched_too(
         self, faq: Collection, url: str, tmp_path: Path
