@@ -27,6 +27,7 @@ _INDEXES = ("hnsw", "exact")
 _LIBPQ = ("host", "port", "sslmode", "sslrootcert", "sslcert", "passfile", "service", "options")
 """Options of the URL that are passed to libpq unchanged."""
 _EXPONENT = re.compile("[0-9][eE]")
+_FIRST_WITH_SPARSE = (0, 7)
 _OF_VECTORS = ("type", "index")
 _NAMING = ("table", "schema", "host", "port", "service")
 
@@ -94,9 +95,12 @@ class PostgresqlTarget(SqlTarget[PostgresqlTable]):
     @property
     def word_dimensions(self) -> int:
         """Number of dimensions of a sparsevec; 0 if pgvector is older than 0.7 and has none."""
-        self._database.prepare()
-        there = self._database.rows("SELECT 1 FROM pg_type WHERE typname = 'sparsevec'")
-        return TERMS if there else 0
+        # A dry run also asks for this, so it must not create the extension.
+        versions = self._database.rows(
+            "SELECT coalesce(installed_version, default_version) FROM pg_available_extensions WHERE name = 'vector'"
+        )
+        has_sparse = any(_release(version) >= _FIRST_WITH_SPARSE for (version,) in versions)
+        return TERMS if has_sparse else 0
 
     def opened(self) -> Database:
         """Return the database."""
@@ -134,6 +138,10 @@ def _choice(url: TargetUrl, name: str, choices: tuple[str, ...]) -> str | None:
             f"found {name}={value!r:.80} in the target {url}; expected {' or '.join(choices)}"
         )
     return value
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def _identifier(name: str) -> str:
