@@ -92,6 +92,7 @@ class Words:
                 postings[term].append((place, times))
         self.count = len(texts)
         self.share: dict[str, tuple[np.ndarray, F64]] = {}
+        self.held = {term: len(found) for term, found in postings.items()}
         for term, held in postings.items():
             places, times = np.array(held).T
             self.share[term] = places, times / (times + norms[places])
@@ -101,15 +102,16 @@ class Words:
         found, total = np.zeros(self.count), 0.0
         for term in dict.fromkeys(query):
             places, share = self.share.get(term, (np.zeros(0, np.int64), np.zeros(0)))
-            if not counts_in_match(term, len(places)):
+            documents = self.held.get(term, 0)
+            if not counts_in_match(term, documents):
                 continue
             common = 1 - (1 - shares.get(term, 0.0)) ** chosen.words
-            held = len(places) + chosen.background * common
+            held = documents + chosen.background * common
             rarity = np.log1p((self.count + chosen.background - held + 0.5) / (held + 0.5))
             numeric = len(term) > 1 and any(map(str.isdigit, term))
             weight = rarity**2 * (chosen.number if numeric else 1.0)
             found[places] += weight * share
-            total += weight if len(places) else chosen.missing * weight
+            total += weight if documents else chosen.missing * weight
         return found / total if total else found
 
 
