@@ -18,13 +18,18 @@ from gem_index.settings import DATABASE
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.subword import SubwordVectors, open_wordllama
 from homes import leave_empty
-from parts import SHARED
+from parts import CORE, SHARED
 
 pytest_plugins = ["choosing"]
 
-# The first example opens word vectors; how many examples run is the same everywhere.
-settings.register_profile("default", deadline=None, print_blob=True)
-settings.load_profile("default")
+# No deadline: the first example opens word vectors.
+settings.register_profile("all", deadline=None, print_blob=True)
+settings.register_profile(CORE, parent=settings.get_profile("all"), max_examples=25)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run a quarter of the random examples in the core, which people run while they work."""
+    settings.load_profile(CORE if config.option.markexpr.startswith(CORE) else "all")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -135,7 +135,7 @@ def in_ascii(home, *arguments):
     )
 
 
-@pytest.mark.parametrize("query", ["café", "Straße", "签证", "تأشيرة"])
+@pytest.mark.parametrize("query", ["Straße", "签证"])
 def test_arguments_are_utf8_in_another_locale(tmp_path, query) -> None:
     made = Home(tmp_path / "home").create_collection("c")
     made.upsert([("1", query), ("2", "open a bank account")])

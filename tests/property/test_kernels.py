@@ -13,6 +13,8 @@ from gem_index.gem.sentences import WeighedSentences
 from gem_index.kernels.fits import coarse_vectors
 from gem_index.kernels.sentences import Sentences, select_directions
 
+EXAMPLES = settings().max_examples  # of the profile
+
 
 @st.composite
 def vocabularies(draw):
@@ -115,7 +117,7 @@ def by_kernels(rows, sentence, directions, sigma, options, **others):
     return out[0], weighed.weights
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * EXAMPLES)
 @given(
     problem=problems(),
     removal=st.sampled_from(["sdr", "sir", "none"]),
@@ -140,7 +142,7 @@ def test_encoding_equals_the_paper(problem, removal, alphas, share):
             assert found @ c >= 1 - 1e-6
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * EXAMPLES)
 @given(problem=nearly_dependent_problems())
 def test_nearly_dependent_words_are_weighed_as_by_qr(problem):
     """From 1e-7 to 3e-2 left of a word: on both sides of what slides, of what Cholesky tells, and of nothing."""
@@ -207,7 +209,7 @@ def test_words_that_only_all_others_together_span(rows, window):
     np.testing.assert_allclose(parts, expected, atol=4e-6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=3 * EXAMPLES // 2)
 @given(vocabulary=vocabularies(), n=st.integers(0, 80), power=st.sampled_from([1.0, 2.0, 3.0, 4.0]))
 def test_coarse_vectors_equal_the_paper(vocabulary, n, power):
     rows, rng = vocabulary
@@ -239,7 +241,7 @@ def test_a_sentence_of_few_words_has_a_coarse_vector():
         np.testing.assert_allclose(out[0], naive.coarse_vector(S, 1.0), atol=1e-6)
 
 
-@settings(max_examples=100)
+@settings(max_examples=EXAMPLES)
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.integers(2, 30), K=st.integers(1, 45)
 )

@@ -24,7 +24,7 @@ class TestKinds:
         collection = home.collection("c")
         assert collection.status().index.kind == kind
         assert_exact(collection, truth)
-        for begin in range(400, 640, 60):
+        for begin in range(400, 520, 60):
             fresh = {document.id: document for document in documents(60, begin)}
             truth |= fresh
             collection.upsert(fresh.values())

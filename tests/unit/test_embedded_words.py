@@ -30,10 +30,13 @@ def texts(count):
     return [*short, Document(id="long", text=f"{_LONG}\n\nThe ferry to xqzw-77 leaves. {_LONG}")]
 
 
+def fill(home):
+    home.build("faq", texts(200), chunking=Chunking(40))
+
+
 @pytest.fixture
-def faq(tmp_path):
-    Home(tmp_path / "home").build("faq", texts(200), chunking=Chunking(40))
-    return Home(tmp_path / "home").collection("faq")
+def faq(copied_home):
+    return copied_home(fill).collection("faq")
 
 
 @pytest.fixture

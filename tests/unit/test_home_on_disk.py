@@ -359,7 +359,7 @@ class TestFilterCache:
         with home.workspace.database.reading() as connection:
             repository = DocumentRepository(connection, faq.access.id)
             cache = FilterCache()
-            for i in range(3000):
+            for i in range(1100):
                 assert len(cache.matching(repository, {"nothing": i}, None, 5)) == 0
             assert len(cache._entries) == 1000
             assert cache._ids == 0

@@ -58,12 +58,12 @@ def encoded(monkeypatch):
 
 @pytest.mark.parametrize("words", list(WORDS))
 def test_what_a_large_write_stores_is_encoded_once_by_the_writer(home, large, encoded, words):
-    large.upsert(documents(80, words=words))
-    assert sum(encoded) == 81
+    large.upsert(documents(40, words=words))
+    assert sum(encoded) == 41
     assert large.status().index.tail == 0
     for each in (large, Home(home.root).collection("large")):
-        assert len(each.search(f"visa {WORDS[words][0]}", k=100)) == 81
-    assert sum(encoded) == 81
+        assert len(each.search(f"visa {WORDS[words][0]}", k=100)) == 41
+    assert sum(encoded) == 41
     assert home.verify() == []
 
 

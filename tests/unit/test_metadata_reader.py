@@ -31,17 +31,19 @@ def build_stored(home, vectors_folder, *, size=300):
     home.build("faq", documents, vectors=str(vectors_folder), prior=0)
 
 
-@pytest.fixture(params=["files", "database"])
-def stored(request, home, small_vectors_folder, monkeypatch):
-    """A collection with files of fields or without, later documents and deleted ones."""
-    if request.param == "files":
-        monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
-    build_stored(home, small_vectors_folder)
+def build_and_change(home, vectors_folder, least_documents):
+    build_stored(home, vectors_folder)
     found = home.collection("faq")
     found.upsert([Document(id=f"n{i}", text="bank", metadata=metadata(i)) for i in range(300, 330)])
     found.upsert([Document(id="3", text="changed", metadata={"place": "Oslo", "late": "x"})])
     found.delete(["1", "n301", "12"])
-    return found
+
+
+@pytest.fixture(params=[1, snapshot_writing._LEAST_DOCUMENTS])
+def stored(request, copied_home, small_vectors_folder, monkeypatch):
+    """A collection with files of fields or without, later documents and deleted ones."""
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", request.param)
+    return copied_home(build_and_change, small_vectors_folder, request.param).collection("faq")
 
 
 @pytest.mark.parametrize("name", ["place", "stars", "author.name", "number", "text", "late"])
@@ -50,7 +52,7 @@ def test_a_count_is_that_of_the_filter_for_the_value(stored, name, where):
     counts = stored.count_by(name, where)
     assert counts.documents == stored.count(where)
     assert counts.distinct == len(counts.values)
-    for each in counts.values:
+    for each in counts.values[:12]:
         both = {name: each.value} if where is None else {"$and": [where, {name: each.value}]}
         assert each.documents == stored.count(both)
     order = [each.documents for each in counts.values]

@@ -8,7 +8,7 @@ from gem_index.errors import FilterError, InputError
 
 WORDS = ["the", "my", "how", "you", "keep", "phone", "bank", "account", "open", "visa", "renew"]
 RNG = np.random.default_rng(5)
-QUERIES = [" ".join(RNG.choice(WORDS, 4)) for _ in range(40)]
+QUERIES = [" ".join(RNG.choice(WORDS, 4)) for _ in range(12)]
 
 
 def documents(count, begin=0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,10 +32,13 @@ def texts(count: int) -> list[Document]:
     ]
 
 
+def fill(home: Home) -> None:
+    home.build("faq", texts(300))
+
+
 @pytest.fixture
-def faq(tmp_path: Path) -> Collection:
-    Home(tmp_path / "home").build("faq", texts(300))
-    return Home(tmp_path / "home").collection("faq")
+def faq(copied_home: Callable[..., Home]) -> Collection:
+    return copied_home(fill).collection("faq")
 
 
 @pytest.fixture
