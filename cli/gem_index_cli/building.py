@@ -96,8 +96,8 @@ def build(
     parts: Annotated[
         str | None,
         typer.Option(
-            help="With --scheduler: a folder, or its URL, that the workers can write and this machine can read. The command "
-            "empties it at the end. Default: a folder in the home.",
+            help="With --scheduler: a folder (or its URL) for files of the build. The workers must be able to write to it, "
+            "and this machine to read it. The command empties it at the end. Default: a folder in the home.",
             show_default=False,
             rich_help_panel=ClusterOptions.PANEL,
         ),
@@ -106,8 +106,8 @@ def build(
 ) -> None:
     """Build a searchable collection from files, and fit a model on their texts.
 
-    If the collection exists, it stores what has changed, by id. It refits the model if any document has changed since the
-    last fit, or if you choose another index kind, chunking or language.
+    If the collection exists, the command stores new and changed documents (compared by id). It fits the model again if a
+    document has changed since the last fit, or if you choose another index kind, chunking or language.
     """
     from gem_index.readers.synonyms import read_synonyms
 
@@ -212,9 +212,9 @@ def add(
     prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add texts to a collection. A text whose id exists is replaced. The model does not change.
+    """Add texts to a collection. If the id of a text exists, the text is replaced. The model does not change.
 
-    Without options, fields and folders are read as in the build. In a folder, only new and changed files are read.
+    Without options, fields and folders are read as in the build. From a folder, only new and changed files are read.
     """
     found = home_of(context).collection(collection)
     pieces.check(found)

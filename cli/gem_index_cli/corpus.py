@@ -41,7 +41,7 @@ def duplicates(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Near-duplicate threshold of the meaning: a cosine above 0 and at most 1. Default: 0.95.",
+            help="Two texts are near by meaning from this cosine on: above 0 and at most 1. Default: 0.95.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,8 @@ def duplicates(
     overlap: Annotated[
         float | None,
         typer.Option(
-            help="Near-duplicate threshold of the wording: a share of trigrams above 0 and at most 1. Default: 0.7.",
+            help="Two texts are near by wording from this overlap on, a share of trigrams above 0 and at most 1. Default: "
+            "0.7.",
             show_default=False,
         ),
     ] = None,
@@ -63,13 +64,14 @@ def duplicates(
         bool,
         typer.Option(
             "--contrasts",
-            help="Also compare short texts that differ by a number, a negation, opposites or the order of words; mark them.",
+            help="Also group short texts that differ by a number, a negation, opposites or the order of words, and mark "
+            "them.",
         ),
     ] = False,
     link: Annotated[
         str,
         typer.Option(
-            help="single: chains are allowed; complete: every two documents of a group are near."
+            help="single: a group may be a chain (A near B, B near C); complete: every two documents of a group are near."
         ),
     ] = "single",
     where: Where = None,
@@ -80,7 +82,7 @@ def duplicates(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Find groups of near-duplicates, by their wording and their meaning; every pair of documents is compared."""
+    """Find groups of near-duplicates: compare every pair of documents by wording and by meaning."""
     check_table(output, show)
     found = home_of(context).collection(collection)
     accepted = parsed_filter(where)
@@ -170,7 +172,7 @@ def topics(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="Count the documents of each topic by a field of the metadata; of dates also by year(FIELD), month(FIELD), "
+            help="Count the documents of each topic by a field of the metadata. Dates also by year(FIELD), month(FIELD) or "
             "day(FIELD).",
             show_default=False,
         ),

@@ -46,12 +46,13 @@ class ConfigOptions:
         Path | None,
         typer.Option(
             "--config",
-            help="A file with word vectors and settings, as eval tune writes it, or with several encoders.",
+            help="A file with settings and word vectors, for one encoder or several. eval tune writes such a file.",
             show_default=False,
         ),
     ] = None
     window: Annotated[
-        int | None, typer.Option(help="m: number of words before and after a word in its window.")
+        int | None,
+        typer.Option(help="m: the window of a word has this many words before it and after it."),
     ] = None
     components: Annotated[
         int | None, typer.Option(help="K: number of directions of the corpus.")
@@ -63,7 +64,7 @@ class ConfigOptions:
     ranking: Annotated[
         str | None,
         typer.Option(
-            help="Select directions with (singular) or without (plain) the singular values."
+            help="Select directions with (singular) or without (plain) their singular values."
         ),
     ] = None
     removal: Annotated[
@@ -81,11 +82,15 @@ class ConfigOptions:
     alphas: Annotated[
         str | None,
         typer.Option(
-            help="Weights of a word to add up: n (novelty), s (significance), u (uniqueness), such as nu; - for none."
+            help="The measures that are added to the weight of a word: n (novelty), s (significance), u (uniqueness), such "
+            "as nu; - for none."
         ),
     ] = None
     prior: Annotated[
-        float | None, typer.Option(help="How many pseudo-sentences of the background a fit adds.")
+        float | None,
+        typer.Option(
+            help="Number of generated sentences of general English (the background) that a fit adds."
+        ),
     ] = None
     tokenizer: Annotated[
         str | None,

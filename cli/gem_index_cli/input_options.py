@@ -87,9 +87,9 @@ class InputOptions(RecordOptions):
     types: Annotated[
         str | None,
         typer.Option(
-            help="Types of the columns of CSV and TSV: auto (numbers, booleans, ISO dates), text, or JSON with a type for "
-            'each column (or a file with it): \'{"year": "number", "tags": "list:;", "*": "auto"}\'. Default: auto for a '
-            "new collection, else the types of the collection.",
+            help="Types of the columns of CSV and TSV: auto (numbers, booleans, ISO dates), text, or a JSON object "
+            '(or a file) with a type for each column: \'{"year": "number", "tags": "list:;", "*": "auto"}\'. '
+            "Default: auto for a new collection, else the types of the collection.",
             show_default=False,
         ),
     ] = None

@@ -30,14 +30,14 @@ class RecordOptions:
     id_field: Annotated[
         str | None,
         typer.Option(
-            help="Field of the id. Default: id; without it, a hash of the content.",
+            help="Field of the id. Default: id. A record without this field gets a hash of its content as id.",
             show_default=False,
         ),
     ] = None
     text_field: Annotated[
         list[str] | None,
         typer.Option(
-            help="Field of the text; several fields are joined by a blank line, NAME*2 counts twice. Default: text.",
+            help="Field of the text. Several fields are joined by a blank line; NAME*2 counts twice. Default: text.",
             show_default=False,
         ),
     ] = None
@@ -53,14 +53,14 @@ class RecordOptions:
     duplicates: Annotated[
         str | None,
         typer.Option(
-            help="What to do when two records have the same id: stop, or keep the first or the last. Default: stop.",
+            help="What to do if two records have the same id: stop, or use the first or the last. Default: stop.",
             show_default=False,
         ),
     ] = None
     on_error: Annotated[
         str,
         typer.Option(
-            help="What to do with a bad record: stop (a collection then stays as it was) or skip it."
+            help="What to do with a bad record: stop (a collection then does not change) or skip it."
         ),
     ] = "stop"
     report: Annotated[

@@ -89,7 +89,8 @@ def search(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="Print the results in the order of a field of the metadata; -FIELD: the largest or latest first.",
+            help="Print the results in the order of a field of the metadata. With -FIELD, the largest or latest value is "
+            "first.",
             show_default=False,
             rich_help_panel=_ORDER,
         ),
@@ -98,7 +99,7 @@ def search(
         str | None,
         typer.Option(
             metavar="FIELD:NUMBER",
-            help="Prefer recent documents (created_at:30d; also h, w and y), or large numbers of a field (votes:10).",
+            help="Prefer recent documents, such as created_at:30d (units: h, d, w, y), or large numbers, such as votes:10.",
             show_default=False,
             rich_help_panel=_ORDER,
         ),
@@ -113,8 +114,8 @@ def search(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="Return only results with at least this score: (cosine + 2.25 match) / 3.25 in hybrid mode, the cosine in "
-            "dense, BM25 in lexical; auto: the score that calibrate stored.",
+            help="Return only results with at least this score. The score is (cosine + 2.25 match) / 3.25 in the mode "
+            "hybrid, the cosine in dense, and BM25 in lexical. auto: the score that calibrate stored.",
         ),
     ] = None,
     fusion: Annotated[
@@ -149,7 +150,7 @@ def search(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Near-duplicate threshold for --collapse, a cosine. Default: 0.95.",
+            help="With --collapse, results are near-duplicates from this cosine on. Default: 0.95.",
             show_default=False,
             rich_help_panel=_ORDER,
         ),
@@ -166,8 +167,8 @@ def search(
         bool,
         typer.Option(
             "--exact",
-            help="Compute the cosines of the results from their texts, not from vectors in 16 bits per number (which differ "
-            "by at most 1e-4).",
+            help="Compute the cosines of the results from their texts. Otherwise they come from vectors in 16 bits per "
+            "number, and differ by at most 1e-4.",
             rich_help_panel=_SCORES,
         ),
     ] = False,
@@ -183,8 +184,8 @@ def search(
         typer.Option(
             "--queries",
             metavar="FILE",
-            help='A file of queries: one text per line, JSON lines such as {"id": 1, "query": "..."}, or a table (.csv, '
-            ".tsv, .xlsx, .parquet, .json) with a column query, question or text; - is standard input.",
+            help='A file of queries (- is standard input): one text per line; JSON lines such as {"id": 1, "query": '
+            '"..."}; or a table (.csv, .tsv, .xlsx, .parquet, .json) with a column query, question or text.',
             show_default=False,
             rich_help_panel=_MANY,
         ),
@@ -194,8 +195,8 @@ def search(
         typer.Option(
             "-o",
             "--output",
-            help="Write the results of --queries to a .jsonl file with a line for each query, or to a .csv or .parquet file "
-            "with a row for each result and the fields of --show.",
+            help="Write the results of --queries to a file: .jsonl has a line for each query; .csv and .parquet have a row "
+            "for each result, with the fields of --show.",
             show_default=False,
             rich_help_panel=_MANY,
         ),
@@ -203,7 +204,7 @@ def search(
     as_json: AsJson = False,
     as_json_lines: AsJsonLines = False,
 ) -> None:
-    """Search a collection, or a vector database that was filled from one, by meaning and words."""
+    """Search a collection, or a table of a vector database that push filled, by meaning and words."""
     if k is None and min_score is None:
         k = 10
     if threshold is not None and not collapse:

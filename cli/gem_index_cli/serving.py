@@ -30,7 +30,7 @@ keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_hel
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file with one key per line, and its permission: KEY read, KEY write or KEY admin (the default).",
+        help="A file of keys, one per line with its permission: KEY read, KEY write or KEY admin. Default: admin.",
         show_default=False,
     ),
 ]
@@ -45,7 +45,7 @@ Names = Annotated[
     list[str] | None,
     typer.Option(
         "--name",
-        help="A host name by which clients reach the server, such as that of a reverse proxy; may be repeated.",
+        help="A host name by which clients reach the server, such as the name of a reverse proxy; may be repeated.",
         show_default=False,
     ),
 ]
@@ -54,8 +54,8 @@ Tables = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
-        help="NAME=URL: a table in a vector database that push filled. It can be searched under this name, like a "
-        "collection; may be repeated.",
+        help="NAME=URL: a table of a vector database that push filled. Requests search it under NAME, like a collection; "
+        "may be repeated.",
         show_default=False,
     ),
 ]
@@ -99,7 +99,7 @@ def serve(
         list[str] | None,
         typer.Option(
             "--target",
-            help="NAME=URL: a vector database that requests may push to, by this name; may be repeated.",
+            help="NAME=URL: a vector database; requests may push collections into it under NAME; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -107,7 +107,7 @@ def serve(
     backups: Annotated[
         Path | None,
         typer.Option(
-            help="A folder outside of the home, in which requests of administrators may make backups of the home.",
+            help="A folder outside of the home. Requests with a key for admin make backups of the home in this folder.",
             show_default=False,
         ),
     ] = None,

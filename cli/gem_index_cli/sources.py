@@ -36,8 +36,9 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT...",
-        help="Files of records (.jsonl, .json, .csv, .tsv, .xlsx, .parquet, .txt with one text per line, Posts.xml; all "
-        "also as .gz; - is standard input), folders, documents (.md .html .pdf .docx ...), or a database as sql:URL.",
+        help="Files of records (.jsonl, .json, .csv, .tsv, .xlsx, .parquet, .txt with one text per line, "
+        "Posts.xml), also compressed (.gz); - (standard input); documents (.md .html .pdf .docx ...); folders; or a "
+        "database as sql:URL.",
     ),
 ]
 
@@ -45,7 +46,7 @@ Whole = Annotated[
     bool | None,
     typer.Option(
         "--whole/--lines",
-        help="A .txt file that you name is one document (--whole), or has one text per line (--lines, the default).",
+        help="Read a .txt file that you name as one document (--whole), or as one text per line (--lines, the default).",
         show_default=False,
     ),
 ]
@@ -71,8 +72,8 @@ class FolderOptions:
         bool | None,
         typer.Option(
             "--gitignore/--no-gitignore",
-            help="Skip what .gitignore files exclude. Default: as at the last time this folder was read; off for a new "
-            "folder.",
+            help="Skip the files that .gitignore files exclude. Default: as in the last reading of this folder; a new "
+            "folder is read with all files.",
             show_default=False,
         ),
     ] = None
@@ -127,7 +128,8 @@ class QueryOptions:
     since: Annotated[
         str | None,
         typer.Option(
-            help="A column whose value grows with each change: read only rows at or above the highest value so far."
+            help="Read only rows whose value in this column is at or above the highest value read before. The value must "
+            "grow with each change."
         ),
     ] = None
 

@@ -33,7 +33,10 @@ __all__ = ["register"]
 
 Url = Annotated[
     str,
-    typer.Argument(metavar="URL", help="The table, such as parquet:///folder; see targets."),
+    typer.Argument(
+        metavar="URL",
+        help="The table, such as parquet:///folder; gem-index targets lists the forms.",
+    ),
 ]
 Batch = Annotated[int, typer.Option("--batch", help="Documents per batch.")]
 NoTexts = Annotated[bool, typer.Option("--no-texts", help="Store only vectors and metadata.")]
@@ -46,7 +49,7 @@ DenseOnly = Annotated[
     bool,
     typer.Option(
         "--dense-only",
-        help="Store no sparse vectors of words beside the dense ones in a new table.",
+        help="In a new table, store only dense vectors, no sparse vectors of words.",
     ),
 ]
 
@@ -70,7 +73,7 @@ def push(
     dense_only: DenseOnly = False,
     as_json: AsJson = False,
 ) -> None:
-    """Push a collection into a vector database; later pushes send only what has changed."""
+    """Push a collection into a vector database; later pushes send only the changes."""
     with progress_bar("push") as progress:
         report = (
             home_of(context)
