@@ -32,7 +32,7 @@ NEW_CHUNKING = Chunking("auto")
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionChoice:
-    """The settings that a caller chooses; None for the default. See :meth:`gem_index.Home.create_collection`."""
+    """The settings that a caller chooses; None is the default. See :meth:`gem_index.Home.create_collection`."""
 
     vectors: str | None = None
     config: ConfigLike | None = None
@@ -47,7 +47,7 @@ class CollectionChoice:
 
     @property
     def analyzer(self) -> Analyzer:
-        """How the texts of a new collection become terms."""
+        """The analyzer of a new collection, which turns texts into terms."""
         return Analyzer(self.language or AUTO)
 
     @property
@@ -57,7 +57,7 @@ class CollectionChoice:
 
     @property
     def names_encoders(self) -> bool:
-        """Whether the configuration is a list of encoders with their vectors."""
+        """Whether the configuration is a list of encoders, each with its word vectors."""
         return isinstance(self.config, Mapping) and "encoders" in self.config
 
 
