@@ -92,16 +92,16 @@ class Collection(CollectionTables, CorpusQuestions):
         ----------
         documents : iterable
             Documents, mappings, texts, pairs ``(id, text)``, a data frame, an Arrow table or an async iterable; see
-            :func:`gem_index.readers.documents_from`. It is read once. A :class:`~gem_index.readers.FolderReader` reads
-            only new or changed files; a :class:`~gem_index.readers.QueryReader` with ``since`` reads only new or
+            :func:`gem_index.readers.documents_from`. The input is read once. A :class:`~gem_index.readers.FolderReader`
+            reads only new or changed files; a :class:`~gem_index.readers.QueryReader` with ``since`` reads only new or
             changed rows.
         id : str, optional
             The field or column of the id. Default: the field in :attr:`reading`, else ``id``. A document without this
             field gets a hash of its content as id.
         text : str or sequence of str, optional
             The field or column of the text. Default: the fields in :attr:`reading`, else ``text``. Several fields are
-            joined by a blank line. The field ``NAME*2`` counts twice. If there are several names, all without a weight,
-            a field called title, subject, question or heading also counts twice.
+            joined by a blank line. The words of the field ``NAME*2`` count twice. If there are several names, all
+            without a weight, the words of a field called title, subject, question or heading count twice, too.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         clean : sequence of str, optional
@@ -195,8 +195,8 @@ class Collection(CollectionTables, CorpusQuestions):
             A value for each id; ids that the collection does not have are ignored. Documents without a value, or with None,
             lose the field.
         where : mapping, optional
-            A filter as for :meth:`search`. A document keeps the field as it is if the filter does not accept the
-            document and ``values`` does not have its id.
+            A filter as for :meth:`search`. Only documents that the filter accepts lose the field. Documents whose id is
+            in ``values`` are changed in any case.
         replace : bool
             True: replace the field in documents that have it already. False: raise an error for them.
         progress : bool or callable, optional
@@ -339,7 +339,8 @@ class Collection(CollectionTables, CorpusQuestions):
         Parameters
         ----------
         url : str or Target
-            A URL such as ``parquet:///folder`` (docs/databases.md), or an open target; the push does not close it.
+            A URL such as ``parquet:///folder`` (docs/databases.md), or an open target. The push does not close an open
+            target.
         full : bool
             Write the whole table of an earlier push again, even if somebody else changed it.
         dry_run : bool

@@ -44,7 +44,7 @@ def check_threshold(threshold: object, what: str) -> float:
     Raises
     ------
     InputError
-        If it is not a number above 0 and at most 1.
+        If the threshold is not a number above 0 and at most 1.
     """
     bounds = f"a cosine above 0 and at most 1, such as {NEAR:g}"
     return check_number(threshold, what, 0, 1, above=True, expected=bounds, error=InputError)
@@ -66,8 +66,9 @@ class SearchOptions(TypedDict, total=False):
         ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over terms; ``hybrid``: by both. Default: ``hybrid``
         for a text, ``dense`` for a vector.
     min_score : float or "auto", optional
-        Only documents with at least this score, on the scale of the mode; see
-        :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate` stored.
+        Return only documents with at least this score, on the scale of the mode; see
+        :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate`
+        stored.
     fusion : str
         How ``hybrid`` combines cosine and BM25. ``weighted``, the default, computes (cosine + 2.25 match) / 3.25;
         ``rrf`` adds reciprocal ranks. See :mod:`gem_index.index.fusion`.
@@ -89,8 +90,8 @@ class SearchOptions(TypedDict, total=False):
         Return each piece as a separate result, with the id and metadata of its document. By default, a result is a
         document; if the document has pieces, the result has the best of them.
     exact : bool
-        Compute the cosines of the results from their texts. By default, an approximate index computes them from vectors
-        with 16 bits per number; these cosines differ by at most 1e-4.
+        Compute the cosines of the results from their texts. By default, the cosines of an approximate index are
+        computed from vectors with 16 bits per number; their error is at most 1e-4.
     correct : bool
         If no document contains a word of the query, replace the word with the most similar word of the collection. The
         two words differ in one letter, or in at most two if the query's word has nine letters or more. True by default;
@@ -101,9 +102,9 @@ class SearchOptions(TypedDict, total=False):
         one list. With ``rerank`` or ``boost``, this is true only for the first 100 results.
     boost : str, optional
         Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The scores of the best results (at
-        least 100) are multiplied by a factor. It is (1 + 2^(-age / 30 days)) / 2 for dates, (1 + votes / (votes + 10))
-        / 2 for numbers, and 1/2 for a document without a value. The units of time are ``h``, ``d``, ``w`` and ``y``.
-        ``min_score`` is compared with the score before the boost.
+        least 100) are multiplied by a factor. The factor is (1 + 2^(-age / 30 days)) / 2 for dates, (1 + votes / (votes
+        + 10)) / 2 for numbers, and 1/2 for a document without a value. The units of time are ``h``, ``d``, ``w`` and
+        ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
         Return the results in the order of a field, not of the score. With ``-`` before the field, the largest or latest
         value comes first. Results without a value are last.

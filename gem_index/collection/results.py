@@ -62,7 +62,7 @@ class FoundPiece:
 
 @dataclass(frozen=True)
 class FoundPassage:
-    """The best passage of a long text: the about twenty words that are nearest to a query, and their place in the text."""
+    """The best passage of a long text: about twenty words, which are the nearest to a query, and their place in the text."""
 
     text: str
     start: int
@@ -141,9 +141,9 @@ class SearchResults(list[SearchResult]):
     ----------
     hits : iterable of SearchResult
     corrected : mapping of str to str, optional
-        The words of the query that no document contains; each has as value the word that replaced it.
+        For each word of the query that no document contains, the word that replaced it.
     synonyms : mapping of str to tuple of str, optional
-        The forms in the query that have synonyms; each has as value the other forms that were searched for.
+        For each form in the query that has synonyms, the other forms that were searched for.
     """
 
     def __init__(
@@ -174,10 +174,10 @@ class SearchResults(list[SearchResult]):
 class UpsertReport:
     """The counts of an upsert; all counted changes are durable.
 
-    ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the language of the
-    collection. If this upsert detected the language, ``language_share`` is the share of the sampled texts that are in
-    the most frequent language; it is 0 if the texts were too short. After a build, ``known_words`` is the share of the
-    words of a sample of the texts that have a word vector.
+    - ``pieces`` is the number of pieces of the added and updated documents.
+    - ``language`` is the language of the collection. If this upsert detected the language, ``language_share`` is the
+      share of the sampled texts in this language; it is 0 if the texts were too short.
+    - ``known_words`` is set after a build: the share of words that have a word vector, in a sample of the texts.
     """
 
     collection: str
@@ -198,11 +198,12 @@ class UpsertReport:
 class PushReport:
     """The counts of a push; every counted document is in the database.
 
-    ``collection`` is None for documents without a collection. ``unchanged`` and ``documents`` are None if documents
-    were embedded into a table of pieces with more than 10,000 rows, because counting its documents means reading the
-    whole table. ``words`` tells whether the table has sparse vectors of words; None if the database cannot store sparse
-    vectors. ``words_due`` tells whether the table has grown to at least twice the number of texts in its word
-    statistics; a full push computes the statistics again.
+    - ``collection`` is None for documents without a collection.
+    - ``unchanged`` and ``documents`` are None if documents were embedded into a table of pieces with more than 10,000
+      rows, because counting its documents means reading the whole table.
+    - ``words`` tells whether the table has sparse vectors of words; None if the database cannot store sparse vectors.
+    - ``words_due`` tells whether the table has at least twice as many rows as its word statistics have texts. Then a
+      full push should compute the statistics again.
     """
 
     collection: str | None

@@ -152,7 +152,7 @@ def _answer_at_once(
 def _rewritten(
     asked: SearchRequest, synonyms: Mapping[str, tuple[str, ...]], view: View
 ) -> SearchRequest:
-    """Replace each form in a request's query by a synonym if no document contains the form."""
+    """Replace each form in a request's query that no document contains by a synonym."""
     return replace(asked, query=view.rewritten(str(asked.query))) if synonyms else asked
 
 

@@ -236,7 +236,7 @@ def _bounds(condition: Any) -> F64:
 
 
 def _representatives(bounds: F64) -> list[float]:
-    """Return 2m + 1 numbers for m bounds: one below all, then each bound and the float after it."""
+    """Return 2m + 1 numbers for m bounds: a number below all bounds, then each bound and the next float."""
     if not len(bounds):
         return [0.0]
     points = np.stack([bounds, np.nextafter(bounds, np.inf)], axis=1).ravel()
@@ -244,7 +244,7 @@ def _representatives(bounds: F64) -> list[float]:
 
 
 def _pieces(numbers: F64, bounds: F64) -> npt.NDArray[np.int64]:
-    """Return for each number the position of its representative; -1 for NaN."""
+    """Return, for each number, the position of its representative; -1 for NaN."""
     places = np.searchsorted(bounds, numbers, "left")
     found = 2 * places
     inside = places < len(bounds)

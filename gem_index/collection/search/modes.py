@@ -44,7 +44,7 @@ def unit_vector(
     Raises
     ------
     InputError
-        If it has another dimension, is zero, or is not finite.
+        If the vector has another dimension, is zero, or is not finite.
     """
     try:
         row = np.asarray(vector, dtype=np.float64)

@@ -33,7 +33,7 @@ __all__ = ["CollectionAccess", "CollectionRows"]
 
 @dataclass(frozen=True)
 class Counts:
-    """Three numbers: the snapshot's documents, the deleted ones among the snapshot's documents, the tail's documents."""
+    """The numbers of documents: all in the snapshot, the deleted ones in the snapshot, and all in the tail."""
 
     indexed: int
     dead: int

@@ -16,9 +16,8 @@ from gem_index.index.lexical_tail import LexicalTail
 
 __all__ = ["Tail"]
 
-_FORGOTTEN = (
-    1000  # documents; the word index is rebuilt if it has this many more than twice the tail
-)
+# The word index is rebuilt if it has this many documents more than twice the tail:
+_FORGOTTEN = 1000
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Tail:
         return len(self.ids)
 
     def changed(self, gone: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
-        """Return a tail without newly deleted documents and with later documents; this method encodes the later documents.
+        """Return a new tail: without some deleted documents, and with later documents, which this method encodes.
 
         Parameters
         ----------

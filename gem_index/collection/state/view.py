@@ -206,7 +206,7 @@ class View:
         return self.synonyms.found_in(query, self.pieces.analyzer)
 
     def rewritten(self, query: str) -> str:
-        """Replace each form in a query by a synonym if no document contains the form."""
+        """Replace each form in a query that no document contains by a synonym."""
         return self.synonyms.rewritten(query, self.pieces.analyzer, self._held_forms)
 
     def _held_forms(self, forms: Sequence[str]) -> list[int]:
@@ -230,8 +230,8 @@ class View:
         """Return a probable correction of each query word that no document contains.
 
         The correction is the nearest word of the collection. If several words are equally near, the word in the most
-        documents is chosen. Words without a near word are not corrected, nor words with synonyms, nor unknown words
-        after the first 32.
+        documents is chosen. These words are not corrected: words without a near word, words with synonyms, and unknown
+        words after the first 32.
         """
         analyzer = self.pieces.analyzer
         known = {token for form in self.synonyms_of(query) for token in tokenize(form)}

@@ -31,7 +31,7 @@ __all__ = ["MakeShards", "ShardPlan", "ingest_shards"]
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """The order to build the shards of an index.
+    """A request for the shards of an index.
 
     Attributes
     ----------

@@ -146,7 +146,7 @@ def _finish(
     """Store the reading options, then fit and index the documents; NotIndexedError if the fit or the index fails."""
     with as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
-            # only after reading are the types of columns known
+            # after reading, because only then the types of columns are known
             keep_reading(access, reading.choices)
         bring_up_to_date(access, choice, progress)
         return _with_findings(access, report)

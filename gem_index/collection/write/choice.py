@@ -111,7 +111,7 @@ def check_chunking(name: str, own: Chunking, asked: Chunking | None) -> None:
     Raises
     ------
     ConfigError
-        If it has another chunking.
+        If the collection has another chunking.
     """
     if asked is not None and asked.choices != own.choices:
         raise ConfigError(
@@ -126,7 +126,7 @@ def check_language_of(access: CollectionAccess, asked: str | None) -> None:
     Raises
     ------
     ConfigError
-        If it has another language.
+        If the collection has another language.
     """
     with access.reading() as rows:
         own = rows.record.analyzer.language

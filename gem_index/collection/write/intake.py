@@ -305,7 +305,7 @@ def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
 
 
 def _is_file_of(path: str, folder: str) -> bool:
-    """Tell whether a path is a file directly in a folder: then its document has the same id with or without the folder."""
+    """Tell whether a path is a file directly in a folder: file and folder then give its document the same id."""
     return str(Path(path).parent) == folder and os.path.isfile(path)  # noqa: PTH113 - False without permission to look
 
 

@@ -27,9 +27,9 @@ _MODEL = "model.safetensors"
 class RefitCheckpoint:
     """The progress of one refit: its fitted model, and checkpoints of its index.
 
-    The progress is stored in the collection's folder. Its name depends on everything that determines the result. The
-    next sweep (:mod:`gem_index.store.leftovers`) removes the progress of refits on other documents. A refit that
-    publishes an index removes all progress.
+    The progress is stored in a folder inside the collection's folder. The name of this folder depends on everything
+    that determines the result. The next sweep (:mod:`gem_index.store.leftovers`) removes the progress of refits on
+    other documents. A refit that publishes an index removes all progress.
 
     Parameters
     ----------

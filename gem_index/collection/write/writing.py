@@ -39,7 +39,7 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-# A write makes a new snapshot if one of these limits is exceeded (see _has_long_tail):
+# A write makes a new snapshot if the tail exceeds the larger of two limits, in documents or in characters:
 _TAIL_LIMIT = 5000  # added and deleted documents
 _TAIL_SHARE = 0.05  # added and deleted documents, as a share of the collection
 _TAIL_CHARACTERS = 100_000  # characters of the tail, which the next reader would have to encode
