@@ -226,7 +226,7 @@ def _with_absolute_paths(named: str) -> str:
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
-    """Return vectors and configuration with all defaults: they open the same unfitted encoder if a default changes."""
+    """Return complete vectors and configuration; they open the same unfitted encoder even after a default changes."""
     if isinstance(encoder, GemEncoder):
         return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [

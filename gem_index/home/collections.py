@@ -121,7 +121,7 @@ class HomeCollections:
         Raises
         ------
         NameTakenError
-            If a collection of that name exists.
+            If a collection of this name exists.
         """
         from gem_index.collection.write.choice import CollectionChoice
 
@@ -230,7 +230,7 @@ class HomeCollections:
         return CollectionAccess(self.workspace, record)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a collection of that name."""
+        """Tell whether there is a collection of this name."""
         return is_name(name) and self._find(str(name)) is not None
 
     def collections(self) -> list[CollectionStatus]:
@@ -338,7 +338,7 @@ class HomeCollections:
         Raises
         ------
         UnknownNameError
-            If there is none of that name.
+            If there is no collection of this name.
         """
         from gem_index.collection.write.building import drop
 
@@ -360,7 +360,7 @@ class HomeCollections:
         Raises
         ------
         NameTakenError
-            If a collection of that name exists.
+            If a collection of this name exists.
         FingerprintMismatchError
             If this home has other word vectors with the name of the model's word vectors.
         InputError

@@ -54,13 +54,13 @@ class KeyLibrary:
         name : str
         permission : {"read", "write", "admin", "keys"}
         maker : bytes, optional
-            If a key of this home makes the new key: its SHA-256. It must have the permission ``keys``, and the new key
-            must not have it.
+            The SHA-256 of the key that makes the new key, if a key of this home makes it. The maker must have the
+            permission ``keys``; the new key must not have this permission.
 
         Raises
         ------
         NameTakenError
-            If there is a key of that name.
+            If there is a key of this name.
         ConfigError
             If the permission is unknown.
         KeyRefusedError
@@ -102,8 +102,8 @@ class KeyLibrary:
         made : bool
             Also remove the keys that the removed key has made.
         maker : bytes, optional
-            If a key of this home removes the other key: its SHA-256. It must have the permission ``keys``, and the
-            removed key must not have it.
+            The SHA-256 of the key that removes the other key, if a key of this home removes it. The maker must have the
+            permission ``keys``; the removed key must not have this permission.
 
         Returns
         -------

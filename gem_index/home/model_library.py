@@ -47,7 +47,7 @@ class ModelLibrary:
         Raises
         ------
         UnknownNameError
-            If there is none; near names are suggested.
+            If there is no model of this name; the message suggests similar names.
         """
         return open_encoder(self._workspace, self._record(name))
 
@@ -57,7 +57,7 @@ class ModelLibrary:
         Raises
         ------
         UnknownNameError
-            If there is none; near names are suggested.
+            If there is no model of this name; the message suggests similar names.
         """
         return _info(name, self._record(name))
 
@@ -81,12 +81,12 @@ class ModelLibrary:
         vectors, config
             As for :meth:`gem_index.Home.create_collection`. The prior is that of the configuration; if it has none, 0.
         overwrite : bool
-            Replace a model of that name.
+            Replace a model of this name.
 
         Raises
         ------
         NameTakenError
-            If a model of that name exists and ``overwrite`` is False.
+            If a model of this name exists and ``overwrite`` is False.
         """
         return self.make(
             name,
@@ -118,7 +118,7 @@ class ModelLibrary:
         Raises
         ------
         NameTakenError
-            If a model of that name exists and ``overwrite`` is False.
+            If a model of this name exists and ``overwrite`` is False.
         """
         check_name("model", name)
         with self._workspace.write_lock():

@@ -44,7 +44,7 @@ def open_provider(
     ----------
     vectors : str or Path, optional
         Word vectors, as for :func:`open_vectors`; the encoder uses their background components. Default: the bundled
-        vectors. With a model or a collection, these are the vectors that its encoder must have.
+        vectors. If a model or a collection is named, it must have been fitted on these vectors.
     model : str or Path, optional
         The name of a model in the home (``gem-index fit``), or a file of :meth:`GemEncoder.save` whose name ends in
         ``.safetensors``. Such a file has no word vectors: name them in ``vectors``, except if they are the bundled
@@ -52,7 +52,7 @@ def open_provider(
     collection : str, optional
         The name of a collection in the home; its model is opened.
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        The configuration, without model and collection. Default: the recommended configuration
+        The configuration; only if neither a model nor a collection is named. Default: the recommended configuration
         (:func:`~gem_index.gem.recommended.recommended_config`). For several encoders
         (:class:`~gem_index.CombinedEncoder`), give ``{"encoders": [...]}`` instead of ``vectors``.
     home : Home, str or Path, optional

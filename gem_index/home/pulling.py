@@ -41,7 +41,7 @@ def pull(
     ----------
     home : Home
     url : str
-        As for :meth:`gem_index.Collection.push`. gem-index need not have created the table.
+        As for :meth:`gem_index.Collection.push`. Another program may have created the table.
     reading : mapping, optional
         For a table that gem-index did not create: arguments of :class:`~gem_index.readers.DocumentReader` such as
         ``id_field``, ``text_fields``, ``clean`` and ``on_problem``. The collection remembers fields and cleaning. All

@@ -215,7 +215,7 @@ class VectorLibrary:
         Raises
         ------
         UnknownNameError
-            If there are none of that name.
+            If no word vectors have this name.
         VectorFormatError
             If the vectors cannot be written in this format.
         """
@@ -282,7 +282,7 @@ class VectorLibrary:
         Raises
         ------
         UnknownNameError
-            If there are none of that name.
+            If no word vectors have this name.
         NameTakenError
             If a model or collection uses the word vectors.
         """

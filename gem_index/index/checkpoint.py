@@ -66,8 +66,8 @@ class Checkpoint:
     Parameters
     ----------
     folder : Path
-        The folder for the checkpoints of this index; the first checkpoint creates it. The caller must use one name of a
-        folder always for the same documents in the same order.
+        The folder for the checkpoints of this index; the first checkpoint creates it. The caller must never use the
+        same folder for other documents, or for another order of the documents.
     kind : IndexKind
         Checkpoints of other kinds are ignored.
     """
@@ -79,7 +79,7 @@ class Checkpoint:
         self._due = time.monotonic() + _EVERY
 
     def begin(self, index: DenseIndex, dimension: int) -> Built:
-        """Return the unfinished index without documents; its progress can be saved."""
+        """Return an unfinished index without documents; :meth:`keep` saves its progress."""
         none = np.zeros(0, np.int64)
         rows = None if self._kind.exact else RowsWriter(self._rows, dimension)
         return Built(index, none, none, rows)

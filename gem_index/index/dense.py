@@ -23,7 +23,7 @@ __all__ = ["TRAINING_VECTORS", "DenseIndex", "faiss_threads", "load_faiss", "spr
 TRAINING_VECTORS = 65_536
 """Maximum number of vectors to train an index with."""
 
-_PROBED_LISTS = 4  # a search probes this fraction of the lists of an inverted file: one in 4
+_PROBED_LISTS = 4  # a search probes one in 4 lists of an inverted file
 _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 

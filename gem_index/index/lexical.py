@@ -81,7 +81,8 @@ class LexicalIndex:
     Attributes
     ----------
     documents : int
-        The number of documents in the index's statistics; they also count deleted documents and the terms of these.
+        The number of documents in the index's statistics. The statistics also count deleted documents and the terms of
+        deleted documents.
     """
 
     def __init__(self, index: Any, folder: Path) -> None:
@@ -147,7 +148,7 @@ class LexicalIndex:
         folder.mkdir(mode=0o700)
         if old is not None:
             for path in old.iterdir():
-                if path.name.endswith(".json"):  # a list of files changes, so no link
+                if path.name.endswith(".json"):  # tantivy changes its lists of files
                     shutil.copyfile(path, folder / path.name)
                 elif path.suffix != ".lock" and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
@@ -231,7 +232,7 @@ class LexicalIndex:
         Raises
         ------
         CorruptionError
-            If it cannot be read.
+            If the file of words cannot be read.
         """
         with _report_damage(self._folder):
             return Vocabulary.read(self._folder)

@@ -34,7 +34,7 @@ def near_components(
 
     All pairs are tested, first by a bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality
     gives the bound x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts
-    along the principal directions; then the bound needs only few numbers. If the bound of a pair reaches the threshold
+    along the principal directions. Then the bound needs only few numbers. If the bound of a pair reaches the threshold
     and the pair is not joined yet, the pair is tested exactly.
 
     Parameters

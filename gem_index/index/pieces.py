@@ -47,7 +47,7 @@ class PieceIndex:
     def nearest(
         self, query: F32, k: int, accepted: Mask | None = None, proposed: int | None = None
     ) -> tuple[I64, F32]:
-        """Return the positions of the k best documents, and the inner product of each one's best vector; best first.
+        """Return the positions of the k best documents, best first, and the inner product of the best vector of each.
 
         Parameters
         ----------

@@ -71,11 +71,11 @@ class FolderReader:
     Attributes
     ----------
     skipped : int
-        The number of files so far that could not be read.
+        The number of unreadable files so far.
     empty : list of str
-        The paths of files so far that have no text, such as scans.
+        The paths of the files without text that were found so far, such as scans.
     unseen : list of str
-        The paths of folders and files so far that could not be looked at, and the ids of such entries of archives.
+        The paths of folders and files, and the ids of entries of archives, that could not be looked at so far.
     records : list of str
         The paths of files of records (JSON, CSV and others) that were found so far. This reader does not read them.
 

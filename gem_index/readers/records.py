@@ -67,8 +67,8 @@ class DocumentReader:
         (``NAME*1``).
     on_problem : callable, optional
         Called with each bad record, which is then skipped. Without this function, the first bad record raises an error.
-        With it, documents with a repeated id are skipped too, so all ids are in memory. Without it, only the store
-        detects repeated ids; see :meth:`naming_duplicates`.
+        With this function, documents with a repeated id are skipped too, so all ids are in memory. Without it, only the
+        store detects repeated ids; see :meth:`naming_duplicates`.
     max_record_bytes : int
         The largest length of a record, which is a line or an element of a JSON file.
     encoding : str, optional
@@ -107,7 +107,7 @@ class DocumentReader:
     part : Part, optional
         Read only this part of the input; there must be one input. CSV and TSV files are always read whole.
     open_file : callable, optional
-        Opens an input by its name, and returns its bytes, unpacked. By default, inputs are files.
+        Opens an input by its name, and returns a stream of its unpacked bytes. By default, inputs are files.
 
     Attributes
     ----------

@@ -195,7 +195,7 @@ def create_app(
 
 
 async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
-    """Publish each second how many requests wait in this process; the metrics of all processes are shown together."""
+    """Publish each second how many requests wait in this process; another process may get the request for metrics."""
     while metrics.shared:
         metrics.note_waiting(context.encoding.waiting, context.waiting)
         await asyncio.sleep(1)

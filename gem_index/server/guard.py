@@ -105,7 +105,7 @@ class Guard:
         self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. No exception leaves this method, because the log would show its quotes of texts."""
+        """Answer a request. No exception leaves this method, because a logged exception may quote texts."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

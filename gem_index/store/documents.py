@@ -186,7 +186,7 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If it is not a name that a filter can have.
+            If a filter cannot have a field of this name.
         """
         value, kind = field_value(name, documents.c.metadata)
         has_field = compile_where({name: {"$exists": True}}, documents.c.metadata)
@@ -350,7 +350,7 @@ class DocumentRepository:
         InputError
             If no document has the field; the message has similar names.
         FilterError
-            If it is not a name that a filter can have.
+            If a filter cannot have a field of this name.
         """
         if not len(self.matching({name: {"$exists": True}})) and self.count():
             raise InputError(

@@ -47,8 +47,8 @@ def check_name(kind: str, name: str) -> str:
     Raises
     ------
     ConfigError
-        If the name does not consist of 1 to 64 letters, digits, dots, dashes or underscores, the first a letter or
-        digit.
+        If the name is not valid. It must have 1 to 64 letters, digits, dots, dashes or underscores, and begin with a
+        letter or digit.
     """
     if not is_name(name):
         raise ConfigError(

@@ -36,7 +36,7 @@ class TargetSchema:
         The fingerprint of the encoder that made the vectors of the table.
     dimension : int
     token : str
-        Identifies the table for the home that created it; a push from elsewhere does not write to the table.
+        Identifies the writer of the table. A push writes only to a table whose token its home has recorded.
     texts : bool
         Whether the texts are stored beside their vectors.
     words : str
@@ -131,7 +131,7 @@ class TargetTable(Protocol):
         ...
 
     def count(self) -> int:
-        """Return the number of documents."""
+        """Return the number of rows."""
         ...
 
     def query(self, vector: F32, k: int) -> list[Neighbor]:

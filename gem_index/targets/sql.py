@@ -173,7 +173,7 @@ class SqlTable(ABC):
         )
 
     def count(self) -> int:
-        """Return the number of documents."""
+        """Return the number of rows."""
         [(count,)] = self._database.rows(f"SELECT count(*) FROM {self._table}")
         return int(count)
 

@@ -131,7 +131,7 @@ class Analyzer:
         return self.stemmed(self.tokens(text))
 
     def stemmed(self, tokens: Iterable[str]) -> list[str]:
-        """Return the terms of :meth:`tokens`."""
+        """Return the stems of tokens that :meth:`tokens` returned."""
         terms: list[str] = self.tantivy.analyze(" ".join(tokens))
         return terms
 

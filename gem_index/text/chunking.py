@@ -29,7 +29,7 @@ _MOST = 100_000  # largest number of words of a piece
 _BY_SECTIONS = 2  # from this version on, pieces follow sections
 _BY_SIGNS = 3  # from this version on, scripts without blanks are measured in characters
 _BLOCK = 20_000
-"""The characters of a block, which is divided at once. Without sentences, the time grows with the square of this."""
+"""The characters of a block; a block is divided at once. In a text without sentences, the time grows with their square."""
 
 _BLOCK_WORDS = 140
 """A block has at least this many characters for each word of a piece; large pieces take less time."""
@@ -209,7 +209,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return the number of characters of the part before that the next part repeats; 0 if that part is too short."""
+        """Return the number of characters that the next part repeats from the part before; 0 if ``before`` is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:

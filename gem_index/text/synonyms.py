@@ -37,7 +37,7 @@ class Synonyms:
     Raises
     ------
     InputError
-        If a group has another form; the message tells the number of the group.
+        If a group is not a list of such forms; the message tells the number of the group.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Synonyms:
 
     @classmethod
     def of(cls, stored: str) -> Synonyms:
-        """Return the synonyms from a text that :attr:`stored` returned.
+        """Return the synonyms from the text in :attr:`stored`.
 
         Raises
         ------

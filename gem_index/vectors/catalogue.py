@@ -2,7 +2,7 @@
 
 The hashes of GloVe are those by which torchtext and Embeddings.jl check downloads; the hashes of fastText are from
 Embeddings.jl. Sizes are from published download logs. The hashes and sizes of SWE are from the Git LFS pointers in
-SWE's repository. An unknown size or hash is None. Then only the length of a download is checked, which the server
+SWE's repository. An unknown size or hash is None. Then a download is checked only against the length that the server
 sends.
 """
 

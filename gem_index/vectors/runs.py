@@ -16,7 +16,7 @@ RUNS = ("word", "split")
 """The ways to look up an unknown run of characters: like any word, or by the known words in the run."""
 
 _LONGEST = 8  # characters of the longest word inside a run
-_SHARE = 0.2  # if more than this share of its words is in such scripts, a table is
+_SHARE = 0.2  # a table counts as such if more than this share of its words does
 _SIGNS_AT_ONCE = 1 << 16  # characters that are divided at once
 
 Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]

@@ -25,7 +25,7 @@ _WRONG = 0.1
 """If right documents are given: the largest share of wrong first results among those at or above the score."""
 
 _LEFT_OUT = 0.7
-"""If none are given: the quantile of the best scores that is the score (docs/evaluation.md)."""
+"""If no right documents are given: the score is this quantile of the best scores (docs/evaluation.md)."""
 
 _SAMPLED = 1000  # documents
 _UNITS = 12  # words of a query that is a part of a document

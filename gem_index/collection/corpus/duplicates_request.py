@@ -39,7 +39,7 @@ COMPLETE = "complete"
 """Every two documents of a group are near."""
 
 LINKS = (SINGLE, COMPLETE)
-"""How near the documents of a group are to each other."""
+"""The rules for how near the documents of a group must be to each other."""
 
 OVERLAP = 0.7
 """The default threshold of the overlap of two wordings; ``python -m benchmarks.planted_duplicates`` measures it."""

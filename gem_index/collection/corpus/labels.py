@@ -53,7 +53,7 @@ class LabelQuality:
 
 
 class Labels(list[DocumentLabel], Tabular):
-    """The labels of the documents, in the order in which the documents were stored; a table with a row for each label.
+    """The labels of the documents, in the order in which the documents were stored; a table with a row for each document.
 
     Parameters
     ----------

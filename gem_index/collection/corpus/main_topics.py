@@ -56,7 +56,8 @@ def main_topics(
         group: [t for t, g in zip(topics, groups, strict=True) if g == group] for group in groups
     }
     sizes = {group: sum(t.documents for t in found) for group, found in members.items()}
-    order = sorted(members, key=lambda group: -sizes[group])  # stable: largest topic
+    # stable: groups of equal size stay in the order of their largest topics
+    order = sorted(members, key=lambda group: -sizes[group])
     telling = words.joined([order.index(group) for group in groups]).telling()
     names = topic_names(telling)
     main = [

@@ -27,7 +27,7 @@ def load_tsne() -> Any:
     Raises
     ------
     MissingExtraError
-        If it is not installed.
+        If openTSNE is not installed.
     """
     try:
         import openTSNE  # type: ignore[import-untyped, unused-ignore]

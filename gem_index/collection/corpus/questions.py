@@ -72,8 +72,8 @@ class CorpusQuestions:
         Parameters
         ----------
         threshold : float
-            The near-duplicate threshold of the meaning, a cosine above 0 and at most 1. A cosine may be below it by a
-            rounding error of 1e-6.
+            The near-duplicate threshold of the meaning, a cosine above 0 and at most 1. A cosine also counts if it is
+            below the threshold only by a rounding error of at most 1e-6.
         views : str or sequence of str
             ``wording``, ``meaning`` or both.
         overlap : float
@@ -241,9 +241,9 @@ class CorpusQuestions:
     def make_map(self, progress: ProgressOption = None) -> DocumentMap:
         """Place the documents on a plane, with similar documents near each other, and store the map until the next refit.
 
-        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors. openTSNE computes it; the start are the
-        principal components. On one machine, the same documents give the same places. If a collection has more than
-        200,000 distinct texts, 200,000 of them, at even intervals, get a place.
+        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors. openTSNE computes the t-SNE, and starts
+        from the principal components. On one machine, the same documents give the same places. If a collection has more
+        than 200,000 distinct texts, 200,000 of them, at even intervals, get a place.
 
         Parameters
         ----------

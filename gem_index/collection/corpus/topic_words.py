@@ -81,7 +81,8 @@ class TopicWords:
 
         - p is the share of the stem among the stems of the group, and q is its share among all stems. p log(p / q) is
           the stem's part of the divergence of the group's words from all words.
-        - e, from 0 to 1, is the entropy of the stem's shares: it tells how evenly the groups use the stem. So a word
+        - e, from 0 to 1, is the normalised entropy of the stem's shares: it tells how evenly the groups use the stem.
+          So a word
           that most groups have, such as the name of a company, has a low score.
 
         A single group cannot be compared with other groups. Then the score is p log(1 + t / n), where t is the number

@@ -143,7 +143,8 @@ def _described(
     show: Progress | None,
 ) -> Topics:
     """Return the topics with their words and examples, and the points of a map."""
-    sizes = np.bincount(topics[corpus.texts] + 1)[1:]  # documents; equal texts count
+    # the number of documents of each topic; each of several equal texts counts
+    sizes = np.bincount(topics[corpus.texts] + 1)[1:]
     order = [int(t) for t in np.argsort(-sizes, kind="stable") if sizes[t]]
     firsts = np.unique(corpus.texts, return_index=True)[1]  # the first document of each text
     examples = [

@@ -22,8 +22,8 @@ _BLOCK = 1 << 22  # trigrams that are sorted at once
 class Wordings:
     """Collects the wordings of texts, block by block; the number of a text is its position.
 
-    The trigrams are mapped from a temporary file, so the system can reclaim their memory. Use ``with``: its end removes
-    the file.
+    The trigrams are mapped from a temporary file, so the system can reclaim their memory. Use a ``with`` block; its end
+    removes the file.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ class WordCounting(Protocol):
     """Counts the words of the documents that are embedded."""
 
     def __call__(self, chunking: Chunking, analyzer: Analyzer | None) -> SparseEncoder:
-        """Return the sparse encoder with the statistics of the pieces; if ``analyzer`` is None, the language decides."""
+        """Return the sparse encoder with the statistics of the pieces; if ``analyzer`` is None, this object chooses one."""
         ...
 
 

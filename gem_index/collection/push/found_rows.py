@@ -148,7 +148,7 @@ class FoundRows:
             number = min(DEEPEST, WIDER * number)
 
     def _that_pass(self, names: Sequence[str]) -> Mapping[str, bool]:
-        """Tell for each row whether the filter accepts it."""
+        """Tell, for each row, whether the filter accepts it."""
         if self._accept is None:
             return dict.fromkeys(names, True)
         unknown = [name for name in names if name not in self._accepted]

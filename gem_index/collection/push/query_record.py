@@ -2,8 +2,8 @@
 
 The query record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words.
 The record is compressed, and stored as rows of a second table in the same database. The name of the second table ends
-in ``__query``. The second table can have two records, of the live and of the staged table. So each of its rows has the
-token of the table that the row describes.
+in ``__query``. The second table can have two records, one of the live table and one of the staged table. So each of its
+rows has the token of the table that the row describes.
 """
 
 from __future__ import annotations

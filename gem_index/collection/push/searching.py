@@ -86,7 +86,7 @@ class SearchedTarget:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the target."""
         self.close()
 
     def __repr__(self) -> str:
