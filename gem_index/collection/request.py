@@ -189,7 +189,7 @@ class SearchRequest:
         if self.query is None or isinstance(self.query, Mapping | bytes | bool):
             raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):
-            for asked, purpose in ((self.rerank, "re-rank by"), (self.why, "explain the hits of")):
+            for asked, purpose in ((self.rerank, "re-rank by"), (self.why, "explain")):
                 if asked:
                     raise InputError(f"found a vector to {purpose}; expected a text")
             if self.mode != "dense":

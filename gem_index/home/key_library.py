@@ -78,7 +78,7 @@ class KeyLibrary:
             made_by = None if maker is None else _check_maker(stored, maker).name
             if maker is not None and permission == MAKER:
                 raise KeyRefusedError(
-                    "a key cannot make one that allows keys", Advice(Action.MAKE_MAKER)
+                    "a key cannot make a key that allows keys", Advice(Action.MAKE_MAKER)
                 )
             if maker is not None and sum(each.made_by is not None for each in stored) >= _MOST_MADE:
                 raise KeyRefusedError(
@@ -128,7 +128,7 @@ class KeyLibrary:
                 raise UnknownNameError("key", name, known, Advice(Action.MAKE_KEY))
             if maker is not None and found.permission == MAKER:
                 raise KeyRefusedError(
-                    f"the key {name} allows keys, and a key cannot remove such a one",
+                    f"the key {name} allows keys, and a key cannot remove such a key",
                     Advice(Action.REMOVE_MAKER, {"key": name}),
                 )
             names = [name] + [each.name for each in stored if made and each.made_by == name]

@@ -80,7 +80,7 @@ def table_rows(url: str | TargetUrl, **choices: Any) -> Iterator[RowReader]:
     with _opened(url) as target:
         if _live(target) is not None:
             raise ConfigError(
-                f"the table {target.url} is one of gem-index, with id, text and metadata; expected one that it did not "
+                f"gem-index created the table {target.url}, with id, text and metadata; expected one that it did not "
                 "create"
             )
         yield _rows(target, choices)
@@ -115,7 +115,7 @@ def _live(target: Target) -> TargetTable | None:
 def _rows(target: Target, choices: Mapping[str, Any]) -> RowReader:
     if not isinstance(target, RowsTarget):
         raise ConfigError(
-            f"gem-index did not create the table {target.url}, and cannot read others of this engine; "
+            f"gem-index did not create the table {target.url}, and cannot read foreign tables of this engine; "
             "expected a table that push filled"
         )
     return RowReader(str(target.url), target.rows, **choices)
@@ -129,7 +129,7 @@ def _with_texts(table: TargetTable, url: TargetUrl, reading: Mapping[str, Any]) 
         )
     if not reading.keys().isdisjoint(_KEPT):
         raise ConfigError(
-            f"the table {url} is one of gem-index, with id, text and metadata; expected no names of fields and no cleaning"
+            f"gem-index created the table {url}, with id, text and metadata; expected no names of fields and no cleaning"
         )
     return table
 

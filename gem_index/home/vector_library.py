@@ -295,7 +295,7 @@ class VectorLibrary:
             users = find_users(self._workspace, name)
             if users:
                 raise NameTakenError(
-                    f"the vectors {name} are used by {', '.join(users)}; expected unused ones: drop these first"
+                    f"the vectors {name} are used by {', '.join(users)}; expected unused vectors: drop these users first"
                 )
             with self._workspace.database.writing() as connection:
                 WordVectorRepository(connection).remove(name)

@@ -83,7 +83,7 @@ class VectorRows:
 
         if positions.max(initial=0) >= len(self):  # the kernels do not check positions
             raise CorruptionError(
-                f"the index proposes vector {positions.max()} of {len(self)}; expected one that it holds"
+                f"the index proposes vector {positions.max()} of {len(self)}; expected a vector that exists"
             )
         found = np.empty(len(positions), np.float32)
         scaled = query / _SCALE

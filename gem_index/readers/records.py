@@ -201,7 +201,9 @@ class DocumentReader:
                 raise changed_meanwhile(", ".join(self.names))
         self._end()
         if not good and self.part.whole:
-            raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
+            raise InputError(
+                f"all {self.skipped} records were bad; expected at least one good record"
+            )
 
     def _documents(self, places: dict[str, str]) -> Iterator[tuple[int, Document]]:
         """Iterate over the number and the document of each good record; bad records are reported."""

@@ -120,5 +120,5 @@ def check_readable_twice(names: Sequence[str]) -> None:
         path = split_member(name)[0]
         if name != "-" and path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError(
-                f"{name} can be read only once; expected a file, of which the last record of an id can be found"
+                f"{name} can be read only once; expected a file: to find the last record of an id, it is read twice"
             )

@@ -155,7 +155,7 @@ class Database:
             if found is not None and self.read_only:
                 raise DatabaseVersionError(
                     f"{self.path} has the older schema {found} and cannot be written; expected the schema {HEAD_REVISION}, "
-                    "or a database that can be upgraded: make the home writable once, or copy it to where it is"
+                    "or a database that can be upgraded: make the home writable once, or copy it to a writable place"
                 )
             with self.writing() as connection:
                 config.attributes["connection"] = connection

@@ -31,7 +31,7 @@ def main_groups(centres: F32, count: int) -> list[int]:
         raise MissingExtraError("topics", "topics") from error
     if count > len(centres):
         raise InputError(
-            f"found {count} main topics to divide {len(centres)} topics into; expected at most that many"
+            f"found {count} main topics to divide {len(centres)} topics into; expected at most {len(centres)}"
         )
     if len(centres) == 1:
         return [0]

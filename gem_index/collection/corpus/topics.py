@@ -81,7 +81,7 @@ def topics_in(
     known = rows_with_words(corpus.vectors)
     if n is not None and n > len(known):
         raise InputError(
-            f"found {n} topics to divide {len(known)} different texts with words into; expected at most that many"
+            f"found {n} topics to divide {len(known)} different texts with words into; expected at most {len(known):,}"
         )
     if not len(known):
         nothing = np.full(len(corpus.vectors), -1, np.int32)

@@ -85,7 +85,7 @@ class QueryRecord:
                 return cls(model_of(fields["model"]), Chunking.of(fields["chunking"]), words)
         except (zlib.error, ValueError, LookupError, TypeError, InputError) as error:
             raise ConfigError(
-                f"the query record of {name} is damaged; expected what a push wrote; push in full again"
+                f"the query record of {name} is damaged; expected the record that a push wrote; push in full again"
             ) from error
         raise ConfigError(
             f"the query record of {name} has version {version}; expected {_VERSION}; upgrade gem-index"

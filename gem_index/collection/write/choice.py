@@ -87,7 +87,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
         weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
         if weights != tuple(spec.weight for spec in specs):
             raise ConfigError(
-                f"{owner} has {len(weights)} encoders of the weights {list(weights)}, found {len(specs)} of the weights "
+                f"{owner} has {len(weights)} encoders with the weights {list(weights)}, found {len(specs)} with the weights "
                 f"{[spec.weight for spec in specs]}; expected the same: leave them out, or build a new collection"
             )
     listed = [spec.config for spec in specs]

@@ -275,11 +275,11 @@ def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord
     directions, values = (_numbers(fields, name) for name in BINARY)
     if (directions is None) != (values is None):
         raise ValueError(
-            "there are directions without singular values, or these without directions"
+            "there are directions without singular values, or singular values without directions"
         )
     if values is not None and directions is not None:
         if len(values) % 8 or len(directions) != len(values) * dimension:
-            raise ValueError("the directions are not as many as the singular values")
+            raise ValueError("the numbers of directions and of singular values differ")
         if not all(np.isfinite(np.frombuffer(data, "<f8")).all() for data in (directions, values)):
             raise ValueError("the directions or singular values are not finite")
     return ModelRecord(
@@ -343,5 +343,5 @@ def _damaged(path: Path, problem: str) -> InputError:
 
 def _not_an_export(path: Path) -> InputError:
     return InputError(
-        f"{quoted_path(path)} is not an exported collection; expected what an export wrote (build takes other files)"
+        f"{quoted_path(path)} is not an exported collection; expected a file of an export (build takes other files)"
     )

@@ -247,7 +247,7 @@ class _Taking:
                 "add the folder that holds both" if source.location[0] == "/" else "select others"
             )
             raise InputError(
-                f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
+                f"the id {quoted(error.document_id)} of {source.location} is also the id of a document of "
                 f"{known.get(error.source_id, 'another source')}; expected different ids: {advice}"
             ) from error
 

@@ -131,7 +131,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
             model, texts = rows.model(), CollectionTexts(rows.documents)
             if not len(texts):
                 raise InputError(
-                    f"the collection {access.name} has no documents; expected some to fit on: add them first"
+                    f"the collection {access.name} has no documents; expected documents to fit on: add some first"
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
@@ -145,7 +145,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
 
 def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
     """Turn an OSError of a block that writes an index into a DiskError."""
-    return disk_errors(f"the index of {access.name}", "it is as it was")
+    return disk_errors(f"the index of {access.name}", "the present index stays in use")
 
 
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
