@@ -48,8 +48,8 @@ class Collection(CollectionTables, CorpusQuestions):
     Parameters
     ----------
     access : CollectionAccess
-        The collection's rows, files and caches. Only other packages of gem-index use it; it is not part of the stable
-        interface.
+        The collection's rows, files and caches. Only other packages of gem-index may use this object; it is not part of
+        the stable interface.
     """
 
     @property

@@ -29,9 +29,9 @@ __all__ = [
 NEAR = 0.95
 """The default near-duplicate threshold.
 
-It was chosen on archives of questions (Quora, SemEval) and on pairs of captions and headlines (STS Benchmark). There,
-pairs at or above 0.95 differ only in spelling, articles, word order or a number. From 0.95 down to 0.85, more and more
-pairs ask for different things.
+The threshold was chosen on archives of questions (Quora, SemEval) and on pairs of captions and headlines (STS
+Benchmark). There, pairs at or above 0.95 differ only in spelling, articles, word order or a number. From 0.95 down to
+0.85, more and more pairs ask for different things.
 """
 
 ROUNDING = 1e-6
@@ -73,8 +73,8 @@ class SearchOptions(TypedDict, total=False):
         How ``hybrid`` combines cosine and BM25. ``weighted``, the default, computes (cosine + 2.25 match) / 3.25;
         ``rrf`` adds reciprocal ranks. See :mod:`gem_index.index.fusion`.
     fingerprint : str, optional
-        The fingerprint of the encoder or provider that made a query vector. It is needed because vectors of two
-        encoders cannot be compared, even if they have the same dimension.
+        The fingerprint of the encoder or provider that made a query vector. A search by a vector needs the fingerprint,
+        because vectors of two encoders cannot be compared, even if their dimensions are equal.
     rerank : bool
         Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score
         is (c + 2.25 match) / 3.25. Here c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best
@@ -102,9 +102,9 @@ class SearchOptions(TypedDict, total=False):
         one list. With ``rerank`` or ``boost``, this is true only for the first 100 results.
     boost : str, optional
         Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The scores of the best results (at
-        least 100) are multiplied by a factor. The factor is (1 + 2^(-age / 30 days)) / 2 for dates, (1 + votes / (votes
-        + 10)) / 2 for numbers, and 1/2 for a document without a value. The units of time are ``h``, ``d``, ``w`` and
-        ``y``. ``min_score`` is compared with the score before the boost.
+        least 100) are multiplied by a factor. For dates, the factor is (1 + 2^(-age / 30 days)) / 2; for numbers, (1 +
+        votes / (votes + 10)) / 2. A document without a value has the factor 1/2. The units of time are ``h``, ``d``,
+        ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
         Return the results in the order of a field, not of the score. With ``-`` before the field, the largest or latest
         value comes first. Results without a value are last.

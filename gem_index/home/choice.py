@@ -245,8 +245,8 @@ class NamedProvider(GemProvider):
     ----------
     encoder : GemEncoder or CombinedEncoder
     choice : EncoderChoice
-        The choice that opens the provider again. It has the fingerprint, so it is an error if the same names now belong
-        to other vectors, another fit or another configuration.
+        The choice that opens the provider again. The choice has the fingerprint, so it is an error if the same names
+        now belong to other vectors, another fit or another configuration.
     """
 
     def __init__(self, encoder: Encoder, choice: EncoderChoice) -> None:
@@ -287,8 +287,8 @@ class NamedProvider(GemProvider):
     def embed_sparse_query(self, text: str) -> SparseVector:
         """Return the sparse vector of a query.
 
-        The score of the default search is computed from both vectors: add the inner product of the sparse vectors of
-        query and document to the cosine, and divide the sum by 3.25.
+        The score of the default search is (cosine + s) / 3.25, where s is the inner product of the sparse vectors of
+        query and document.
         """
         return self.sparse_encoder.embed_query(text)
 

@@ -43,7 +43,8 @@ class HomeCollections:
     Parameters
     ----------
     workspace : Workspace
-        The home's folder and database. Only other packages of gem-index use it; it is not part of the stable interface.
+        The home's folder and database. Only other packages of gem-index may use this object; it is not part of the
+        stable interface.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -295,7 +296,7 @@ class HomeCollections:
             If the existing collection has another configuration.
         NotIndexedError
             If the documents are stored and searches find them, but fitting or indexing failed; :meth:`Collection.refit`
-            does it again.
+            repeats both.
         """
         from gem_index.collection.write.building import build_again, build_new
         from gem_index.collection.write.choice import CollectionChoice

@@ -43,7 +43,7 @@ class Home(HomeCollections):
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
-        If a newer gem-index wrote the database, or if an older gem-index wrote it and it is not upgraded.
+        If a newer gem-index wrote the database, or if the database needs an upgrade and is not upgraded.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Home(HomeCollections):
 
     @property
     def replaced(self) -> bool:
-        """Whether the folder was removed or replaced after it was opened; then processes that have it open must restart."""
+        """Whether the folder was removed or replaced after it was opened; then processes that use the home must restart."""
         return self.workspace.database.replaced
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:

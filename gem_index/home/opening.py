@@ -44,7 +44,7 @@ def open_provider(
     ----------
     vectors : str or Path, optional
         Word vectors, as for :func:`open_vectors`; the encoder uses their background components. Default: the bundled
-        vectors. If a model or a collection is named, it must have been fitted on these vectors.
+        vectors. If a model or a collection is named, its encoder must use these vectors.
     model : str or Path, optional
         The name of a model in the home (``gem-index fit``), or a file of :meth:`GemEncoder.save` whose name ends in
         ``.safetensors``. Such a file has no word vectors: name them in ``vectors``, except if they are the bundled
@@ -56,8 +56,8 @@ def open_provider(
         (:func:`~gem_index.gem.recommended.recommended_config`). For several encoders
         (:class:`~gem_index.CombinedEncoder`), give ``{"encoders": [...]}`` instead of ``vectors``.
     home : Home, str or Path, optional
-        The home in which names are looked up. Default: the default home; if it does not exist, the name of a model or
-        collection creates it. Bundled vectors and files need no home.
+        The home in which names are looked up. Default: the default home. To look up a model or a collection, the
+        default home is created if it does not exist. Bundled vectors and files need no home.
     fingerprint : str, optional
         The fingerprint that the provider must have.
     words : str or Path, optional

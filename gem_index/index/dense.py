@@ -68,7 +68,7 @@ class DenseIndex:
         dimension : int
         kind : IndexKind
         sample : callable
-            Returns vectors (s, dimension) for training. It is called only if the kind needs training.
+            Returns vectors (s, dimension) for training. The function is called only if the kind needs training.
 
         Raises
         ------

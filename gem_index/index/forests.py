@@ -30,7 +30,8 @@ def joined_forest(
     threads : int
         At least 1.
     join : callable
-        Joins the pairs of a task. It is called with the task and a forest, an int32 array (count,), which it changes.
+        Joins the pairs of a task. The function gets the task and a forest, an int32 array (count,), and changes the
+        forest.
     done : callable
         Called with each task when the task is done; tasks come in order.
 

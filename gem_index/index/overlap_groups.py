@@ -27,8 +27,8 @@ def overlap_components(
 ) -> I32:
     """Return, for each set, the first set of its component; pairs with a Jaccard similarity >= threshold are joined.
 
-    The result is the same as if all pairs were compared, but only pairs whose prefixes share a member are compared
-    (Bayardo, Ma and Srikant, "Scaling up all pairs similarity search", 2007).
+    Only pairs whose prefixes share a member are compared, but the result is the same as for all pairs (Bayardo, Ma and
+    Srikant, "Scaling up all pairs similarity search", 2007).
 
     The prefix of a set of s members is its first s - ⌈threshold · s⌉ + 1 members; all sets use one order of the
     members. Two sets with enough similarity share at least ⌈threshold · s⌉ members, for the size s of each of the two

@@ -1,4 +1,4 @@
-"""Vectors with 16 bits per number, beside an approximate index; they give the scores of its candidates."""
+"""Vectors with 16 bits per number, beside an approximate index, from which the scores of candidates are computed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class RowsWriter:
     Parameters
     ----------
     path : Path
-        The file. It is created; if it exists, a copy of the rows to keep replaces it.
+        The file to write. If the file exists, a copy of the rows to keep replaces it.
     dimension : int
     keep : int
         The number of rows of an existing file to keep.

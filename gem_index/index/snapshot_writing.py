@@ -123,8 +123,8 @@ def write_snapshot(
         The directory to create. It must not exist.
     new : NewSnapshot
     old : tuple of Path and int64 array, optional
-        An undamaged snapshot with vectors of the same encoder, and the ids of those of its documents that are still
-        present. Their words are reused. Their vectors are reused too, except if the new index is exact and the old
+        An undamaged snapshot with vectors of the same encoder, and the ids of its documents that are still present. The
+        words of these documents are reused. Their vectors are reused too, except if the new index is exact and the old
         index is not.
     files : mapping, optional
         The hashes and sizes of the old snapshot's files. With them, files that both snapshots share are not read again.

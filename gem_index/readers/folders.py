@@ -53,8 +53,7 @@ class FolderReader:
     folder : str or Path
         A folder or a single file. The id of a single file is its name.
     glob : sequence of str
-        Read only files that match one of these patterns, which are as in ``.gitignore``. Default: all files of known
-        kinds.
+        Patterns, as in ``.gitignore``: only files that match one of them are read. Default: all files of known kinds.
     exclude : sequence of str
         Patterns of files and folders to leave out.
     gitignore : bool, optional

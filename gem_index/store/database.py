@@ -53,8 +53,7 @@ class Database:
     Parameters
     ----------
     path : Path
-        The SQLite file. If it is missing, it is created with its schema; if it cannot be written, it is opened
-        read-only.
+        The SQLite file. A missing file is created with its schema; a file that cannot be written is opened read-only.
     busy_timeout : float
         The seconds to wait for a transaction of another process.
     upgrade : bool
@@ -65,8 +64,7 @@ class Database:
     Raises
     ------
     DatabaseVersionError
-        If a newer gem-index wrote the file, or if an older gem-index wrote it and it is read-only, so it cannot be
-        upgraded.
+        If a newer gem-index wrote the file, or if the file needs an upgrade and is read-only.
     HomeNotWritableError
         If the file cannot be created or opened for writing.
     CorruptionError
@@ -192,7 +190,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that holds SQLite's write lock from its start; when it closes, its changes are durable.
+        """Open a transaction that holds SQLite's write lock from the start; when it closes, the changes are durable.
 
         Raises
         ------

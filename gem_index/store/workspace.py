@@ -115,7 +115,7 @@ class Workspace:
         """Hold the lock for changing files and database; only one process at a time can hold it.
 
         When the outermost block ends, folders that no database row names are removed. The block has replaced or
-        abandoned them, or a killed process has left them.
+        abandoned these folders, or a killed process has left them.
 
         Parameters
         ----------

@@ -398,7 +398,7 @@ class SqlTarget(ABC, Generic[Table]):
         return table
 
     def _remove(self, database: SqlDatabase, state: str) -> None:
-        """Drop the live or the staged table, if it exists, and its schema; :meth:`_find` has checked that it is ours."""
+        """Drop the live or the staged table and its schema; :meth:`_find` has checked that gem-index created the table."""
         database.rows(f"DROP TABLE IF EXISTS {self.quoted(self._tables[state])}")
         database.rows(f"DELETE FROM {self.quoted(self._notes)} WHERE state = $1", [state])
 

@@ -68,7 +68,7 @@ class Chunking:
     overlap : int
         The number of words that a piece shares with the piece before it.
     headings : bool
-        When a piece is embedded, put the headings above it before its text.
+        Whether the text that is embedded for a piece begins with the headings above the piece.
     version : int
         3 for new collections; older collections may have 1 or 2. In version 1, a piece may have the end of one section
         and the beginning of the next section. In versions 1 and 2, only blanks separate words, so a Chinese text is a

@@ -35,7 +35,7 @@ HUB = "https://huggingface.co"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to download: its address, its local name, its size in bytes and its SHA-256 (None if not published)."""
+    """A file to download: address, local name, size in bytes and SHA-256; unpublished sizes and hashes are None."""
 
     address: str
     name: str

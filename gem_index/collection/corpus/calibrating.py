@@ -148,7 +148,7 @@ def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -
 
 
 def lowest_score(scores: F64, wrong: Mask, share: float = _WRONG) -> float | None:
-    """Return the lowest good score, None if there is none: ten results reach it, and at most a share of them is wrong.
+    """Return the lowest score s such that ten results reach s, at most a share of them wrong; None if there is none.
 
     Parameters
     ----------

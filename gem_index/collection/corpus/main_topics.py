@@ -17,8 +17,8 @@ def main_groups(centres: F32, count: int) -> list[int]:
     """Return the number of each topic's main topic, computed from the centres (n, d) of the topics.
 
     Ward's method repeatedly joins the two groups whose union is the most compact. ``benchmarks/main_topics.py``
-    compares it with other methods: average and complete linkage make one large group of many topics, and k-means agrees
-    less with labels.
+    compares Ward's method with others: average and complete linkage make one large group of many topics, and k-means
+    agrees less with labels.
 
     Raises
     ------

@@ -63,9 +63,9 @@ class CorpusQuestions:
         near C.
 
         Vectors cannot distinguish "I can log in" from "I can not log in". So two texts of at most 100 characters are
-        not compared if their numbers differ, or if only one of them has a negation. They are not in one group if they
-        differ by opposites ("open" and "close", "on" and "off"), by a direction ("Paris to London") or by the order of
-        the same words. Negations are known in 15 languages, opposites in nine.
+        not compared if their numbers differ, or if only one of them has a negation. Such short texts are also put into
+        different groups if they differ by opposites ("open" and "close", "on" and "off"), by a direction ("Paris to
+        London") or by the order of the same words. Negations are known in 15 languages, opposites in nine.
 
         In the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name are ignored.
 
@@ -179,8 +179,8 @@ class CorpusQuestions:
         ----------
         examples : str, Path or iterable
             A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. Each record has a label, in
-            the field ``label`` or in the field that ``field`` names. It also has the ``id`` of a document, a ``text``,
-            or both.
+            the field ``label`` or in the field that ``field`` names. The record also has the ``id`` of a document, a
+            ``text``, or both.
         field : str
             The metadata field for the labels; see :meth:`gem_index.Collection.set_field`. A document that is an example
             gets the label of the example.
@@ -267,21 +267,21 @@ class CorpusQuestions:
         queries: str | Path | Iterable[Any] | None = None,
         progress: ProgressOption = None,
     ) -> Calibration:
-        """Measure below which score results are weak, and store this score; later searches tell which results are weak.
+        """Measure and store the score below which results are weak; later searches tell which results are weak.
 
         With queries, each mode gets the lowest score for which at most one in ten first results at or above this score
         is wrong. Without queries, at most 1,000 documents give one query each: twelve consecutive words of the
         document, which is itself left out of the results. The score is then chosen such that seven in ten of these
-        queries have no result that reaches it.
+        queries have no result that reaches the score.
 
         A new model, chunking or language makes the calibration void. New documents do not make it void.
 
         Parameters
         ----------
         queries : str, Path or iterable, optional
-            Queries with the ids of their right documents. They are a file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json),
-            a data frame, mappings with ``query`` and ``expected``, or pairs (query, ids). ``expected`` is one id or a
-            list of ids; it is empty if no document is right.
+            Queries with the ids of their right documents. The queries are a file (.csv, .tsv, .xlsx, .parquet, .jsonl,
+            .json), a data frame, mappings with ``query`` and ``expected``, or pairs (query, ids). ``expected`` is one
+            id or a list of ids; it is empty if no document is right.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -354,8 +354,8 @@ class CorpusQuestions:
         and indexes.
 
         To find new subjects, the texts that came after the fit are compared with the texts of the fit by their nearest
-        neighbors; see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts. It
-        uses at most 5,000 new and 10,000 fitted texts.
+        neighbors; see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts.
+        The comparison uses at most 5,000 new and 10,000 fitted texts.
 
         Parameters
         ----------

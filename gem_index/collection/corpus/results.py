@@ -36,8 +36,8 @@ class DuplicateGroup:
     views : tuple of str
         The views that join at least two of the documents: ``wording``, ``meaning`` or both.
     overlaps : tuple of float
-        The overlap of each document's wording with the first document's wording. It is the number of trigrams that both
-        have, divided by the number of trigrams that at least one of them has (the Jaccard similarity).
+        The overlap of each document's wording with the first document's wording. The overlap is the number of trigrams
+        that both have, divided by the number of trigrams that at least one of them has (the Jaccard similarity).
     contrasts : tuple of str or None
         The contrast of each document with the first document: ``number``, ``negation``, ``opposite`` or ``order`` (of
         the same words); None without a contrast.

@@ -36,7 +36,8 @@ class CountedInputs:
     Attributes
     ----------
     documents : iterable of Document
-        The documents that are embedded. They are read twice, here and for embedding, so an iterator is not possible.
+        The documents that are embedded. The documents are read twice, here and for embedding, so an iterator is not
+        possible.
     language : str
         A language code, or ``auto`` to detect the language.
     progress : callable, optional

@@ -28,8 +28,8 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
     Returns
     -------
     dict of str to list of str
-        The ids of the rows of each document, the last piece first. They are deleted in this order, so an interrupted
-        deletion leaves the first pieces; from these, a later call finds the other pieces.
+        The ids of the rows of each document, the last piece first. The rows are deleted in this order, so an
+        interrupted deletion leaves the first pieces; from these, a later call finds the other pieces.
 
     Raises
     ------

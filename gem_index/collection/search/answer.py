@@ -88,7 +88,7 @@ def answer_all(
 
 
 def _candidates(asked: SearchRequest) -> SearchRequest:
-    """Return a request without offset; if it has a boost, it requests all results that the boost can reorder."""
+    """Return a request without offset; with a boost, the new request is for all results that the boost can reorder."""
     asked = asked.from_first
     if asked.boost is None or asked.k is None:
         return asked

@@ -67,4 +67,4 @@ class CutTexts:
 
 
 cut_text = CutTexts().of
-"""Return the pieces of a text, from the cache of this process if it has them."""
+"""Return the pieces of a text; the cache of this process stores them."""

@@ -22,7 +22,7 @@ __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
 
 
 class Hit(NamedTuple):
-    """A found document: its score, and its cosine and BM25 score if the mode computes them."""
+    """A found document: the score, and the cosine and the BM25 score if the mode computes them."""
 
     seq: int
     score: float

@@ -1,1 +1,1 @@
-"""The state of a collection: its rows in a transaction, its views for readers, its model and its texts."""
+"""The state of a collection: rows in a transaction, views for readers, models and texts."""

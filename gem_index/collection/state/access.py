@@ -1,4 +1,4 @@
-"""Access to one collection: its rows in a transaction, its files, and the caches of its searches."""
+"""Access to one collection: the rows in a transaction, the files, and the caches of searches."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ class Batcher(Generic[Request, Answer]):
         ----------
         request : Request
         answer_all : callable
-            Returns the answers to several requests. All callers pass the same function. If it raises, each caller runs
-            its request alone.
+            Returns the answers to several requests. All callers pass the same function. If the function raises, each
+            caller runs its request alone.
         """
         mine: _Pending[Request, Answer] = _Pending(request)
         answers: list[Answer] = []

@@ -76,8 +76,8 @@ def ingest_shards(
     documents : iterable of Document
         The documents, which are stored in one transaction.
     make_shards : callable
-        Makes the shards. It runs in a separate thread while the documents are written; the commit waits for its result.
-        During this time, no other process can write to the home.
+        Makes the shards. The function runs in a separate thread while the documents are written; the commit waits for
+        the shards. During this time, no other process can write to the home.
     reading : mapping, optional
         The options for reading later files.
     progress : callable, optional

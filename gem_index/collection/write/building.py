@@ -76,7 +76,7 @@ def build_new(
     reading: DocumentReader | None,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Create a collection, fill it and fit it.
+    """Create a collection, store its documents, and fit its model.
 
     If an error occurs before the documents are stored, or no model can be fitted on them, the collection is removed.
 

@@ -1,4 +1,4 @@
-"""Publish a new snapshot of a collection: plan it from the rows, write its files, switch to it in one transaction."""
+"""Publish a new snapshot of a collection: plan the snapshot, write its files, and switch to it in one transaction."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _plan(
 def _reusable(
     folder: Path, row: SnapshotRecord | None, new: NewSnapshot
 ) -> tuple[Path, FileTable] | None:
-    """Return directory and files of the present snapshot; None if it is damaged or another encoder made it."""
+    """Return directory and files of the present snapshot; None if they are damaged or from another encoder."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
     directory, files = folder / row.directory, json.loads(row.files)
