@@ -73,8 +73,8 @@ class FoundPassage:
 class SearchResult:
     """A found document.
 
-    - ``score`` is on the scale of the mode. ``hybrid``: (cosine + 2.25 match) / 3.25, at most 1; ``dense``: the cosine;
-      ``lexical``: BM25.
+    - ``score`` is on the scale of the mode. ``hybrid``: (cosine + 2.25 match) / 3.25, at most 1, but with synonyms it can
+      be larger; ``dense``: the cosine; ``lexical``: BM25.
     - ``cosine`` and ``bm25`` are None if the mode does not compute them.
     - ``why`` is None if the search did not request it.
     - ``similar`` has the ids of the near-duplicates that a collapsed search does not show.
