@@ -42,18 +42,19 @@ Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 class Collection(CollectionTables, CorpusQuestions):
     """A named set of documents with one model; made by :class:`~gem_index.home.Home`.
 
-    Any number of threads and processes may search; only one of them writes at a time. A search sees every write that
-    returned before the search began.
+    Many threads and processes can search at the same time. Only one of them can write at a time. A search sees every
+    write that returned before the search began.
 
     Parameters
     ----------
     access : CollectionAccess
-        The collection's rows, files and caches, for other packages of gem-index; not part of the stable interface.
+        The collection's rows, files and caches. Only other packages of gem-index may use this object; it is not part of
+        the stable interface.
     """
 
     @property
     def name(self) -> str:
-        """Its name in the home."""
+        """The name of the collection in its home."""
         return self.access.name
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,7 +62,7 @@ class Collection(CollectionTables, CorpusQuestions):
         return _reopen, (self.access.workspace, self.name)
 
     def __repr__(self) -> str:
-        """Return the name, how many documents, and the word vectors."""
+        """Return the name, the number of documents and the word vectors."""
         try:
             status = self.status()
         except GemIndexError as error:
@@ -82,36 +83,37 @@ class Collection(CollectionTables, CorpusQuestions):
         prune: bool = False,
         progress: ProgressOption = None,
     ) -> UpsertReport:
-        """Add documents, or replace those whose id exists and whose content differs.
+        """Add documents; a document whose id is stored already replaces the stored one if the content differs.
 
-        One call is one transaction: everything is durable when it returns, nothing is stored when it raises. The model does
-        not change; :meth:`refit` fits it on the present texts.
+        One call is one transaction. When the call returns, all documents are durable; when it raises, none of them is
+        stored. The model does not change; :meth:`refit` fits the model on the present texts.
 
         Parameters
         ----------
         documents : iterable
-            Read once: documents, mappings, texts, ``(id, text)``, a data frame, an Arrow table, an async iterable; see
-            :func:`gem_index.readers.documents_from`. A :class:`~gem_index.readers.FolderReader` reads only new or changed
-            files; a :class:`~gem_index.readers.QueryReader` with ``since`` reads only new or changed rows.
+            Documents, mappings, texts, pairs ``(id, text)``, a data frame, an Arrow table or an async iterable; see
+            :func:`gem_index.readers.documents_from`. The input is read once. A :class:`~gem_index.readers.FolderReader`
+            reads only new or changed files; a :class:`~gem_index.readers.QueryReader` with ``since`` reads only new or
+            changed rows.
         id : str, optional
-            The field or column of the id; by default the one in :attr:`reading`, else ``id``. A document without this field
-            gets a hash of its content as id.
+            The field or column of the id. Default: the field in :attr:`reading`, else ``id``. A document without this
+            field gets a hash of its content as id.
         text : str or sequence of str, optional
-            The field or column of the text; by default the one in :attr:`reading`, else ``text``. Several fields are joined
-            by a blank line. ``NAME*2`` counts twice. If there are several names without a weight, a field called title,
-            subject, question or heading also counts twice.
+            The field or column of the text. Default: the fields in :attr:`reading`, else ``text``. Several fields are
+            joined by a blank line. The words of the field ``NAME*2`` count twice. If there are several names, all
+            without a weight, the words of a field called title, subject, question or heading count twice, too.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         clean : sequence of str, optional
-            What to remove from the texts: ``html``, ``auto``, ``quotes``, ``signatures``; by default what :attr:`reading`
-            has, else nothing. The text of a :class:`~gem_index.Document` is not changed.
+            What to remove from the texts: ``html``, ``auto``, ``quotes``, ``signatures``. Default: the cleaning in
+            :attr:`reading`, else none. The text of a :class:`~gem_index.Document` is not changed.
         on_existing : {"replace", "keep", "refuse"}
             What to do with a document whose id is stored already: replace the stored one, keep it (it counts as unchanged),
             or raise an error.
         prune : bool
-            Delete the stored documents of a folder or query if their file or row no longer exists.
+            Delete each stored document of the folder or query whose file or row no longer exists.
         progress : bool or callable, optional
-            True for a bar on standard error; a function is called with stage, done and total.
+            True shows a bar on standard error. A function is called with stage, done and total.
 
         Raises
         ------
@@ -120,7 +122,8 @@ class Collection(CollectionTables, CorpusQuestions):
         ExistingIdError
             If ``on_existing`` is ``refuse`` and an id is stored already.
         ConfigError
-            If ``on_existing`` has another value, or ``prune`` is used with something else than a folder or a query.
+            If ``on_existing`` has another value, or ``prune`` is set and the documents come from neither a folder nor a
+            query.
         InputError
             If a document would replace one that came from another folder or query.
         HomeBusyError
@@ -180,8 +183,9 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> int:
         """Write a field of the metadata, such as the topic of each document, in one transaction.
 
-        Afterwards filters find the documents by it. The texts and the fit stay as they are, a map is removed. If a document
-        is stored again later, for example by ``build`` with the same file, it has only the metadata of the new document.
+        Afterwards filters can use the field. The texts and the fit do not change; a map of the collection is removed.
+        If a document is stored again later, for example by ``build`` with the same file, it has only the metadata of
+        the new document.
 
         Parameters
         ----------
@@ -191,10 +195,10 @@ class Collection(CollectionTables, CorpusQuestions):
             A value for each id; ids that the collection does not have are ignored. Documents without a value, or with None,
             lose the field.
         where : mapping, optional
-            A filter as for :meth:`search`. Documents that it does not accept keep the field as it is, unless ``values`` has
-            their id.
+            A filter as for :meth:`search`. Only documents that the filter accepts lose the field. Documents whose id is
+            in ``values`` are changed in any case.
         replace : bool
-            Whether documents may have the field already.
+            True: replace the field in documents that have it already. False: raise an error for them.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -217,7 +221,7 @@ class Collection(CollectionTables, CorpusQuestions):
     def check_field_is_free(
         self, field: str, *, where: Mapping[str, Any] | None = None, replace: bool = False
     ) -> None:
-        """Check before a long operation that :meth:`set_field` will write a field.
+        """Check, before a long operation, that :meth:`set_field` can write a field.
 
         Raises
         ------
@@ -239,22 +243,23 @@ class Collection(CollectionTables, CorpusQuestions):
         Raises
         ------
         InputError
-            If it is not a string, is longer, or has control characters.
+            If the description is not a string, has more than 1,000 characters, or has control characters.
         """
         from gem_index.collection.write.description import set_description
 
         set_description(self.access, description)
 
     def set_synonyms(self, synonyms: Synonyms | Iterable[Iterable[str]]) -> None:
-        """Store synonyms and abbreviations: groups of forms that mean the same, instead of those stored before.
+        """Store synonyms and abbreviations, as groups of forms that mean the same; the groups stored before are deleted.
 
-        A query that contains one form of a group also searches for the others, by meaning and by words. Nothing is indexed
-        again: the next search uses them.
+        A query that contains one form of a group also searches for the other forms, by meaning and by words. The next
+        search uses the new groups; nothing is indexed again.
 
         Parameters
         ----------
         synonyms : Synonyms or iterable of iterables of str
-            Groups of at least two forms; a form is a word or several. Empty for none.
+            Groups of at least two forms. A form is one word or several words. Without a group, the collection has no
+            synonyms.
 
         Raises
         ------
@@ -276,7 +281,7 @@ class Collection(CollectionTables, CorpusQuestions):
         set_synonyms(self.access, given)
 
     def refit(self, progress: ProgressOption = None) -> None:
-        """Fit the model on the collection's present texts and encode them all with it.
+        """Fit the model on the present texts of the collection, and encode all these texts again.
 
         Searches use the old model until the new one is complete. If the process is killed, the same call on the same
         documents resumes from the fitted model and the last checkpoint (saved about every minute).
@@ -286,7 +291,7 @@ class Collection(CollectionTables, CorpusQuestions):
         InputError
             If there are no documents.
         DiskError
-            If the index cannot be written; the present one stays.
+            If the index cannot be written; the present index stays in use.
         """
         from gem_index.collection.write.writing import index_errors, refit
 
@@ -294,7 +299,7 @@ class Collection(CollectionTables, CorpusQuestions):
             refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
-        """Rebuild the index from the present documents, so that no trace of deleted ones remains in it."""
+        """Rebuild the index from the present documents; no trace of a deleted document remains in it."""
         from gem_index.collection.write.writing import compact, index_errors
 
         with index_errors(self.access), reporting(progress, "encode") as show:
@@ -334,7 +339,8 @@ class Collection(CollectionTables, CorpusQuestions):
         Parameters
         ----------
         url : str or Target
-            Such as ``parquet:///folder`` (docs/databases.md), or an open target, which stays open.
+            A URL such as ``parquet:///folder`` (docs/databases.md), or an open target. The push does not close an open
+            target.
         full : bool
             Write the whole table of an earlier push again, even if somebody else changed it.
         dry_run : bool
@@ -344,10 +350,10 @@ class Collection(CollectionTables, CorpusQuestions):
         texts : bool
             Store the texts beside their vectors.
         drop_unsupported : bool
-            Leave out metadata that the database cannot store, instead of an error.
+            Leave out metadata that the database cannot store. If false, such metadata are an error.
         words : bool
             Store a sparse vector of the words beside each dense vector, if the database has sparse vectors. An existing
-            table keeps its form, with or without sparse vectors, until it is replaced.
+            table stays as it is, with or without sparse vectors, until a push replaces the whole table.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -387,10 +393,12 @@ class Collection(CollectionTables, CorpusQuestions):
         Parameters
         ----------
         query : str or array (dimension,)
-            A text; in the mode ``dense`` also a vector of this collection's encoder, given with its fingerprint.
+            A text. In the mode ``dense`` also a vector that this collection's encoder made; ``fingerprint`` must then
+            be the fingerprint of this encoder.
         k : int, optional
-            The number of results, at least 1; fewer are returned only if fewer documents are accepted. With None and
-            ``min_score``, all documents with at least this score are returned.
+            The number of results, at least 1. Fewer are returned if the filter accepts fewer documents, if fewer reach
+            ``min_score``, or, in the mode ``lexical``, if fewer have a term of the query. If ``k`` is None and
+            ``min_score`` is given, all documents with at least this score are returned.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -422,7 +430,7 @@ class Collection(CollectionTables, CorpusQuestions):
         where: Mapping[str, Any] | None = None,
         **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
-        """Return the k best documents for each of several queries, all from one state of the collection.
+        """Return the k best documents for each of several queries; all queries search the same state of the collection.
 
         Each query gets the same results as from :meth:`search`; the parameters are the same. Queries are encoded together
         and searched in threads.
@@ -430,7 +438,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Parameters
         ----------
         queries : iterable of str or array (dimension,)
-            A single text is refused.
+            Several queries; a single text is an error.
 
         Returns
         -------
@@ -440,7 +448,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Raises
         ------
         InputError
-            As from :meth:`search`; the message has the number of the query.
+            As from :meth:`search`; the message tells the number of the query.
         """
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
@@ -468,7 +476,7 @@ class Collection(CollectionTables, CorpusQuestions):
     def rerank(
         self, query: str, candidates: Sequence[Candidate], top_n: int | None = None
     ) -> RerankResults:
-        """Order candidates by their cosine with a query, by this collection's model; see :func:`gem_index.rerank`."""
+        """Order candidates by their cosine with a query, with the collection's model; see :func:`gem_index.rerank`."""
         return _rerank(query, candidates, self.encoder, top_n)
 
     @property
@@ -477,13 +485,13 @@ class Collection(CollectionTables, CorpusQuestions):
         return self.access.encoder()
 
     def status(self) -> CollectionStatus:
-        """Return counts and facts about the model and the index, without opening them."""
+        """Return counts and facts about the model and the index; neither is opened."""
         return self.access.status()
 
     # ------------------------------------------------------------ verification
 
     def verify(self, fix: bool = False, progress: ProgressOption = None) -> list[Problem]:
-        """Check the hashes of files and documents, and that index and database have the same documents.
+        """Check the hashes of files and documents, and whether the index and the database have the same documents.
 
         Parameters
         ----------
@@ -495,7 +503,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Returns
         -------
         list of Problem
-            Empty if all is well.
+            The problems found; empty if there are none.
         """
         from gem_index.collection.write.verification import problems_of
 

@@ -29,12 +29,13 @@ __all__ = [
 NEAR = 0.95
 """The default near-duplicate threshold.
 
-In archives of questions (Quora, SemEval) and pairs of captions and headlines (STS Benchmark), pairs at or above 0.95 differ
-in spelling, articles, word order or a number. Between 0.95 and 0.85, more and more pairs ask for different things.
+The threshold was chosen on archives of questions (Quora, SemEval) and on pairs of captions and headlines (STS
+Benchmark). There, pairs at or above 0.95 differ only in spelling, articles, word order or a number. From 0.95 down to
+0.85, more and more pairs ask for different things.
 """
 
 ROUNDING = 1e-6
-"""Margin for the rounding of float32 unit vectors: with it, the cosine of equal directions reaches a threshold of 1."""
+"""Margin for the rounding of float32 vectors: with this margin, the cosine of equal vectors reaches a threshold of 1."""
 
 
 def check_threshold(threshold: object, what: str) -> float:
@@ -43,7 +44,7 @@ def check_threshold(threshold: object, what: str) -> float:
     Raises
     ------
     InputError
-        If it is not a number above 0 and at most 1.
+        If the threshold is not a number above 0 and at most 1.
     """
     bounds = f"a cosine above 0 and at most 1, such as {NEAR:g}"
     return check_number(threshold, what, 0, 1, above=True, expected=bounds, error=InputError)
@@ -65,43 +66,48 @@ class SearchOptions(TypedDict, total=False):
         ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over terms; ``hybrid``: by both. Default: ``hybrid``
         for a text, ``dense`` for a vector.
     min_score : float or "auto", optional
-        Only documents with at least this score, on the scale of the mode; see
-        :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate` stored.
+        Return only documents with at least this score, on the scale of the mode; see
+        :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate`
+        stored.
     fusion : str
-        How ``hybrid`` combines cosine and BM25: ``weighted``, the default, by (cosine + 2.25 match) / 3.25, or ``rrf``, by
-        their ranks; see :mod:`gem_index.index.fusion`.
+        How ``hybrid`` combines cosine and BM25. ``weighted``, the default, computes (cosine + 2.25 match) / 3.25;
+        ``rrf`` adds reciprocal ranks. See :mod:`gem_index.index.fusion`.
     fingerprint : str, optional
-        The fingerprint of the encoder or provider that made a query vector: vectors of two encoders cannot be compared,
-        even if their lengths are equal.
+        The fingerprint of the encoder or provider that made a query vector. A search by a vector needs the fingerprint,
+        because vectors of two encoders cannot be compared, even if their dimensions are equal.
     rerank : bool
-        Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score is (c
-        + 2.25 match) / 3.25; c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best passage of 20
-        words, the ``passage`` of the result. ``min_score`` is compared with the score of the mode, before re-ranking.
+        Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score
+        is (c + 2.25 match) / 3.25. Here c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best
+        passage. A passage has 20 words; the result has the best one as ``passage``. ``min_score`` is compared with the
+        score of the mode, before re-ranking.
     why : bool
         Explain each result: how much each word, and each pair of words, adds to its cosine with the query.
     collapse : bool or float
-        Show only the best result of each group of near-duplicates, with the ids of the others in ``similar``; the search
-        still returns k results. True (for 0.95), or the near-duplicate threshold. Re-ranking is done after collapsing.
+        Show only the best result of each group of near-duplicates, with the ids of the others in ``similar``. The
+        search still returns k results. The value is the near-duplicate threshold; True means 0.95. Re-ranking is done
+        after collapsing.
     pieces : bool
-        Return each piece as a result of its own, with its document's id and metadata. Otherwise a result is a document, with
-        its best piece if it has pieces.
+        Return each piece as a separate result, with the id and metadata of its document. By default, a result is a
+        document; if the document has pieces, the result has the best of them.
     exact : bool
-        Compute the cosines of the results from their texts. Otherwise, with an approximate index, they come from vectors in
-        16 bits per number, and differ by at most 1e-4.
+        Compute the cosines of the results from their texts. By default, the cosines of an approximate index are
+        computed from vectors with 16 bits per number; their error is at most 1e-4.
     correct : bool
-        If no document contains a word of the query, replace it with the most similar word of the collection. The two differ
-        in one letter, or in at most two if the word has nine letters or more. True by default; ``dense`` corrects nothing.
-        :attr:`~gem_index.results.SearchResults.corrected` lists the replaced words.
+        If no document contains a word of the query, replace the word with the most similar word of the collection. The
+        two words differ in one letter, or in at most two if the query's word has nine letters or more. True by default;
+        in the mode ``dense`` no word is replaced. :attr:`~gem_index.results.SearchResults.corrected` lists the replaced
+        words.
     offset : int
-        How many of the best results to leave out, so that ``k=10, offset=10`` returns the second page. The pages are parts
-        of one list; with ``rerank`` or ``boost``, this holds only for the first 100 results.
+        How many of the best results to leave out: ``k=10, offset=10`` returns the second page. The pages are parts of
+        one list. With ``rerank`` or ``boost``, this is true only for the first 100 results.
     boost : str, optional
-        Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The score of the best results (at least
-        100) is multiplied by (1 + 2^(-age / 30 days)) / 2, or by (1 + votes / (votes + 10)) / 2, and by 1/2 without a value.
-        The units are ``h``, ``d``, ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
+        Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The scores of the best results (at
+        least 100) are multiplied by a factor. For dates, the factor is (1 + 2^(-age / 30 days)) / 2; for numbers, (1 +
+        votes / (votes + 10)) / 2. A document without a value has the factor 1/2. The units of time are ``h``, ``d``,
+        ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
-        Return the results in the order of a field, not of the score; with ``-`` before the field, the largest or latest
-        first. Results without a value are last.
+        Return the results in the order of a field, not of the score. With ``-`` before the field, the largest or latest
+        value comes first. Results without a value are last.
     """
 
     mode: str | None
@@ -123,8 +129,8 @@ class SearchOptions(TypedDict, total=False):
 class SearchRequest:
     """A query with its options; see :class:`SearchOptions`.
 
-    If ``best_piece`` is false, results have no pieces. Measurements need only ids and scores, and finding the pieces takes
-    time, because each long text must be divided again.
+    If ``best_piece`` is false, results have no pieces. Measurements use this: they need only ids and scores, and
+    finding the pieces takes time, because each long text must be divided again.
 
     Raises
     ------
@@ -183,7 +189,7 @@ class SearchRequest:
         if self.query is None or isinstance(self.query, Mapping | bytes | bool):
             raise InputError(f"the query is {quoted(self.query)}; expected a text, or a vector")
         if not isinstance(self.query, str):
-            for asked, purpose in ((self.rerank, "re-rank by"), (self.why, "explain the hits of")):
+            for asked, purpose in ((self.rerank, "re-rank by"), (self.why, "explain")):
                 if asked:
                     raise InputError(f"found a vector to {purpose}; expected a text")
             if self.mode != "dense":
@@ -200,18 +206,18 @@ class SearchRequest:
 
     @property
     def from_first(self) -> SearchRequest:
-        """The same request without the offset: it also returns the results that the offset leaves out."""
+        """The same request without the offset: its results include those that the offset leaves out."""
         if not self.offset:
             return self
         return replace(self, k=None if self.k is None else self.k + self.offset, offset=0)
 
     @property
     def by_ranks(self) -> bool:
-        """Whether the scores come from ranks, so that they do not tell how well a document matches."""
+        """Whether the scores come from ranks; such scores do not tell how good a result is."""
         return self.mode == "hybrid" and self.fusion == "rrf"
 
     def reaching(self, bound: float | None) -> SearchRequest:
-        """Return the request; if its ``min_score`` is ``auto``, the bound replaces it."""
+        """Return the request; if its ``min_score`` is ``auto``, ``bound`` replaces ``auto``."""
         return replace(self, min_score=bound) if self.min_score == "auto" else self
 
     @property
@@ -222,7 +228,7 @@ class SearchRequest:
 
     @property
     def words(self) -> str:
-        """The text to search by words; empty for a vector, and in the mode ``dense``."""
+        """The query's text for word search; empty if the query is a vector or the mode is ``dense``."""
         return self.query if isinstance(self.query, str) and self.mode != "dense" else ""
 
     @property

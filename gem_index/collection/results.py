@@ -42,11 +42,13 @@ class FoundPiece:
     start, end : int
         The place of the piece in the document's text, in characters.
     heading : str
-        The headings above it, joined by `` > ``.
+        The headings above the piece, joined by `` > ``.
     hits : int
-        Number of the document's pieces that reach the lowest score among the best pieces of all results.
+        The number of the document's good pieces. A piece is good if its score is at least the lowest score among the
+        best pieces of all results.
     page : int, optional
-        The page on which it begins, if the text has pages: from a PDF, or divided by form feeds.
+        The page on which the piece begins, if the text has pages: a text from a PDF, or one that is divided by form
+        feeds.
     """
 
     text: str
@@ -60,7 +62,7 @@ class FoundPiece:
 
 @dataclass(frozen=True)
 class FoundPassage:
-    """The passage of about twenty words of a long text that is nearest to a query, and its place in the document's text."""
+    """The best passage of a long text: about twenty words, which are the nearest to a query, and their place in the text."""
 
     text: str
     start: int
@@ -71,13 +73,17 @@ class FoundPassage:
 class SearchResult:
     """A found document.
 
-    ``score`` is on the scale of the mode: ``hybrid`` (cosine + 2.25 match) / 3.25, at most 1; ``dense`` the cosine;
-    ``lexical`` BM25. ``cosine`` and ``bm25`` are None if the mode does not compute them, ``why`` if it was not requested.
-    ``similar`` has the ids of the near-duplicates that a collapsed search does not show. ``piece`` is the best piece of a
-    document, or the one that a search for pieces found; None for a document without pieces. ``passage`` is the best passage
-    of a re-ranked text; None for a text of at most 20 words. ``weak`` tells whether the score, before re-ranking, is below
-    the calibrated score; None if the collection is not calibrated for the search. See
-    :meth:`gem_index.Collection.calibrate`. ``collection`` names the collection if several are searched together.
+    - ``score`` is on the scale of the mode. ``hybrid``: (cosine + 2.25 match) / 3.25, at most 1, but with synonyms it can
+      be larger; ``dense``: the cosine; ``lexical``: BM25.
+    - ``cosine`` and ``bm25`` are None if the mode does not compute them.
+    - ``why`` is None if the search did not request it.
+    - ``similar`` has the ids of the near-duplicates that a collapsed search does not show.
+    - ``piece`` is the best piece of the document; in a search for pieces, it is the found piece. None for a document
+      without pieces.
+    - ``passage`` is the best passage of a re-ranked text; None for a text of at most 20 words.
+    - ``weak`` tells whether the score, before re-ranking, is below the calibrated score. None if the collection is not
+      calibrated for the search; see :meth:`gem_index.Collection.calibrate`.
+    - ``collection`` names the collection if several collections are searched together.
     """
 
     id: str
@@ -94,7 +100,7 @@ class SearchResult:
     collection: str | None = None
 
     def as_row(self) -> SearchResult:
-        """Return the result with the id, text and metadata of its piece, as a push stores them; unchanged without a piece.
+        """Return the result as a push stores it, with the id, text and metadata of its piece; unchanged without a piece.
 
         The id is ``id#n``; the metadata has the fields of the document, and ``parent``, ``piece``, ``start``, ``end`` and,
         if known, ``heading`` and ``page``.
@@ -135,9 +141,9 @@ class SearchResults(list[SearchResult]):
     ----------
     hits : iterable of SearchResult
     corrected : mapping of str to str, optional
-        Words of the query that no document contains, each with the word that replaced it.
+        For each word of the query that no document contains, the word that replaced it.
     synonyms : mapping of str to tuple of str, optional
-        Forms in the query that have synonyms, each with the other forms that were searched for.
+        For each form in the query that has synonyms, the other forms that were searched for.
     """
 
     def __init__(
@@ -168,10 +174,10 @@ class SearchResults(list[SearchResult]):
 class UpsertReport:
     """The counts of an upsert; all counted changes are durable.
 
-    ``pieces`` is the number of pieces of the added and updated documents. ``language`` is the language of the collection. If
-    this upsert detected it, ``language_share`` is the share of the sampled texts that are in their most frequent language, 0
-    if the texts were too short. After a build, ``known_words`` is the share of the words of a sample of the texts that have
-    a word vector.
+    - ``pieces`` is the number of pieces of the added and updated documents.
+    - ``language`` is the language of the collection. If this upsert detected the language, ``language_share`` is the
+      share of the sampled texts in this language; it is 0 if the texts were too short.
+    - ``known_words`` is set after a build: the share of words that have a word vector, in a sample of the texts.
     """
 
     collection: str
@@ -192,11 +198,12 @@ class UpsertReport:
 class PushReport:
     """The counts of a push; every counted document is in the database.
 
-    ``collection`` is None for documents without a collection. ``unchanged`` and ``documents`` are None if documents were
-    embedded into a table of pieces with more than 10,000 rows: to count its documents, the whole table would have to be
-    read. ``words`` tells whether the table has sparse vectors of words; it is None if the database cannot store sparse
-    vectors. ``words_due`` tells whether the table has grown to at least twice the number of texts in its word statistics; a
-    full push computes the statistics again.
+    - ``collection`` is None for documents without a collection.
+    - ``unchanged`` and ``documents`` are None if documents were embedded into a table of pieces with more than 10,000
+      rows, because counting its documents means reading the whole table.
+    - ``words`` tells whether the table has sparse vectors of words; None if the database cannot store sparse vectors.
+    - ``words_due`` tells whether the table has at least twice as many rows as its word statistics have texts. Then a
+      full push should compute the statistics again.
     """
 
     collection: str | None
@@ -222,7 +229,7 @@ class DeleteReport:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The snapshot in use (index kind, directory, last ``seq``), and the number of documents stored since (the tail)."""
+    """The snapshot in use (index kind, directory, last ``seq``), and ``tail``, the number of documents stored after it."""
 
     kind: str
     snapshot: str | None
@@ -234,13 +241,15 @@ class IndexStatus:
 class CollectionStatus:
     """The status of a collection.
 
-    With several encoders, ``vectors`` and ``preset`` have an entry for each of them, and ``prior`` is the largest.
-    ``fitted`` is the number of texts that the model was fitted on, 0 without a fit; ``since_fit`` is the number of documents
-    stored after the fit; ``bytes`` is the size of the index files. ``language`` and ``analyzer``, the version of the
-    analyzer, say how texts become terms: version 1 uses the English stemmer for every language, until the collection is
-    built again with a language. ``dimension`` is the dimension of the vectors. ``description`` says what the documents are;
-    see :meth:`gem_index.Collection.set_description`. ``calibration`` is ``void`` if the model, the chunking or the language
-    has changed since :meth:`gem_index.Collection.calibrate`.
+    - ``vectors`` and ``preset`` have an entry for each encoder; ``prior`` is the largest prior of the encoders.
+    - ``fitted`` is the number of texts that the model was fitted on, 0 without a fit; ``since_fit`` is the number of
+      documents stored after the fit.
+    - ``bytes`` is the size of the index files; ``dimension`` is the dimension of the vectors.
+    - ``language`` and ``analyzer`` (its version) determine how texts become terms. Version 1 uses the English stemmer
+      for every language; a build with a language changes the version.
+    - ``description`` describes the documents; see :meth:`gem_index.Collection.set_description`.
+    - ``calibration`` is ``void`` if the model, the chunking or the language has changed since
+      :meth:`gem_index.Collection.calibrate`.
     """
 
     name: str
@@ -264,8 +273,8 @@ class CollectionStatus:
 class ModelInfo:
     """The description of a named model.
 
-    ``sentences`` is the number of texts of the fit; ``config`` has the fields of its configuration, for several encoders
-    ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
+    ``sentences`` is the number of texts of the fit. ``config`` has the fields of the model's configuration; with
+    several encoders it is ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
     """
 
     name: str

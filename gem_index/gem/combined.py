@@ -1,4 +1,4 @@
-"""Several encoders as one: their unit vectors, concatenated."""
+"""Several encoders as one encoder, which concatenates their unit vectors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_ENCODERS = 100
 
 @dataclass(frozen=True)
 class WeighedExplanation:
-    """The explanation of a text by one of several encoders, and the weight of that encoder."""
+    """The explanation of a text by one of several encoders, and the weight of this encoder."""
 
     weight: float
     explanation: Explanation
@@ -58,17 +58,18 @@ class CombinedExplanation:
 
 
 class CombinedEncoder:
-    """Several encoders, whose vectors are concatenated so that a cosine is the weighted mean of their cosines.
+    """Several encoders as one. Vectors are concatenated, and a cosine is the weighted mean of the encoders' cosines.
 
-    Each encoder removes what sentences have in common in its own word vectors. One encoder over concatenated word vectors
-    cannot do this, because the directions of one source hide the directions of another.
+    Each encoder removes, in its own word vectors, the directions that sentences have in common. A single encoder on
+    concatenated word vectors cannot do this, because the directions of one source hide the directions of another
+    source.
 
     Parameters
     ----------
     encoders : sequence of GemEncoder
-        At least one; d_1, d_2, … dimensions.
+        At least one encoder; they have d_1, d_2, … dimensions.
     weights : sequence of float, optional
-        Weights of the cosines, 1e-9 to 1e9; equal by default.
+        The weights of the encoders' cosines, from 1e-9 to 1e9; equal by default.
 
     Raises
     ------
@@ -127,20 +128,20 @@ class CombinedEncoder:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, the same for all encoders."""
+        """The tokenizer of all encoders."""
         return self.encoders[0].tokenizer
 
     @property
     def fitted(self) -> bool:
-        """Whether every encoder's components come from a corpus."""
+        """Whether the components of every encoder come from a corpus."""
         return all(encoder.fitted for encoder in self.encoders)
 
     def unfitted(self) -> Self:
-        """Return the same encoders before any fit."""
+        """Return the same encoders without a fit."""
         return type(self)([encoder.unfitted() for encoder in self.encoders], self.weights)
 
     def with_components(self, components: Sequence[Components]) -> Self:
-        """Return the same encoders with components fitted before, one for each."""
+        """Return the same encoders with given components, one for each encoder."""
         encoders = [
             encoder.with_components([found])
             for encoder, found in zip(self.encoders, components, strict=True)
@@ -173,7 +174,7 @@ class CombinedEncoder:
         texts : iterable of str
             n texts.
         progress : bool or callable, optional
-            True for a bar on standard error; a function is called with stage, done and total.
+            True shows a bar on standard error. A function is called with stage, done and total.
 
         Returns
         -------
@@ -227,16 +228,16 @@ class CombinedEncoder:
     def load(
         cls, path: str | Path, vectors: Sequence[VectorSource], *, threads: int | None = None
     ) -> Self:
-        """Read a file of :meth:`save`; ``vectors`` are the word vectors of each encoder, in order.
+        """Return the encoder in a file that :meth:`save` wrote; ``vectors`` are the word vectors of each encoder, in order.
 
         Raises
         ------
         FingerprintMismatchError
-            If an encoder was fitted with other vectors than the given ones.
+            If an encoder was fitted with other vectors than the given vectors.
         ConfigError
-            If there is not one set of vectors per encoder.
+            If the number of word vectors is not the number of encoders.
         CorruptionError
-            If the file is not a model, or is damaged.
+            If the file is not a model, or the file is damaged.
         """
         found = read_model(path)
         if len(found) != len(vectors):
@@ -254,7 +255,7 @@ class CombinedEncoder:
         return cls(encoders, [1.0 if stored.weight is None else stored.weight for stored in found])
 
     def reloaded(self, path: str | Path) -> Self:
-        """Return the encoder that :meth:`save` wrote, with the word vectors of these encoders."""
+        """Return the encoder that :meth:`save` wrote, with the word vectors of the present encoders."""
         first = self.encoders[0]
         return self.load(path, [e.vectors for e in self.encoders], threads=first.threads)
 
@@ -271,11 +272,11 @@ class CombinedEncoder:
         return words / norm if norm > 0 else words
 
     def explain_match(self, first: str, second: str) -> MatchExplanation:
-        """Explain why two texts match: the share of each word and each word pair in their cosine."""
+        """Explain why two texts are similar, by the share of each word and each word pair in their cosine."""
         return explain_match(self, first, second)
 
     def similarity(self, a: str, b: str) -> float:
-        """Return the cosine of two texts, -1 to 1; 0 if one of them has no words."""
+        """Return the cosine of two texts, from -1 to 1; 0 if a text has no words."""
         first, second = self.encode([a, b]).astype(np.float64)
         return float(np.clip(first @ second, -1.0, 1.0))
 

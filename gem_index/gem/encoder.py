@@ -1,4 +1,4 @@
-"""The GEM encoder: fit on a corpus, encode texts, explain the weights of their words."""
+"""The GEM encoder: it is fitted on a corpus, encodes texts, and explains the weights of their words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 # Blocks bound the memory, because each distinct word needs its vector.
 _BLOCK = 32_768  # texts per block
 _BLOCK_CHARACTERS = 1_000_000  # characters per block
-_MOST_WORDS = 16_384  # distinct words that are encoded at once, unless one text has more
+_MOST_WORDS = 16_384  # distinct words that are encoded at once; one text may have more
 _PARALLEL_CHARACTERS = 20_000  # for fewer characters, threads cost more than they save
 Result = TypeVar("Result")
 
@@ -42,17 +42,17 @@ Result = TypeVar("Result")
 class GemEncoder:
     """Turns texts into unit vectors by the algorithm of Yang, Zhu and Chen (EMNLP 2019).
 
-    Without a fit it uses the background components of its vectors, so it works from the first call; :meth:`fit` adapts
-    it to a corpus.
+    Without a fit, the encoder uses the background components of its vectors, so it works from the first call.
+    :meth:`fit` adapts the encoder to a corpus.
 
     Parameters
     ----------
     vectors : VectorSource
         Word vectors of d dimensions.
     config : GemConfig, optional
-        By default the paper's settings for semantic similarity.
+        The configuration. Default: the paper's settings for semantic similarity.
     components : Components, optional
-        Principal directions fitted before.
+        Principal directions from an earlier fit.
     threads : int, optional
         Number of threads for fitting and encoding; by default the number in the settings.
 
@@ -93,7 +93,7 @@ class GemEncoder:
 
     @property
     def encoders(self) -> tuple[Self, ...]:
-        """The encoder itself: the same attribute as in a :class:`~gem_index.gem.combined.CombinedEncoder`."""
+        """A tuple with only this encoder; a :class:`~gem_index.gem.combined.CombinedEncoder` has several."""
         return (self,)
 
     @property
@@ -103,7 +103,7 @@ class GemEncoder:
 
     @property
     def recipe(self) -> str:
-        """Name and version of the background recipe in use; empty once fitted."""
+        """The name and version of the background that is used; empty for a fitted encoder."""
         # This must not compute the background.
         return RECIPE if self._components is None else self._components.recipe
 
@@ -133,17 +133,18 @@ class GemEncoder:
     # ----------------------------------------------------------------- fitting
 
     def corpus_statistics(self, corpus: Iterable[str]) -> CorpusStatistics:
-        """Return the statistics of a corpus, read once in constant memory.
+        """Return the statistics of a corpus; the corpus is read once, in constant memory.
 
         Parameters
         ----------
         corpus : iterable of str
-            Texts; those without words are not counted.
+            The texts; a text without words is not counted.
 
         Returns
         -------
         CorpusStatistics
-            Statistics of parts of a corpus can be merged into the statistics of the whole corpus.
+            The statistics. The statistics of several parts of a corpus can be merged into the statistics of the whole
+            corpus.
         """
         statistics = CorpusStatistics(self.dimension)
         for block in blocks_for_fit(corpus):
@@ -151,7 +152,7 @@ class GemEncoder:
         return statistics
 
     def add_to(self, statistics: CorpusStatistics, block: list[str]) -> None:
-        """Add a block of texts of :func:`blocks_for_fit` to the statistics of a corpus."""
+        """Add a block of texts, from :func:`blocks_for_fit`, to the statistics of a corpus."""
         for part in self._in_parts(block, lambda begin, end: self._summary(block[begin:end])):
             statistics.merge(part)
 
@@ -164,7 +165,7 @@ class GemEncoder:
         return type(self)(self.vectors, self.config, threads=self.threads)
 
     def with_components(self, components: Sequence[Components]) -> Self:
-        """Return an encoder with the same vectors and configuration and the given components, one for each encoder."""
+        """Return an encoder with the same vectors and configuration, and with the given components: a sequence of one."""
         (found,) = components
         return type(self)(self.vectors, self.config, components=found, threads=self.threads)
 
@@ -188,12 +189,12 @@ class GemEncoder:
             return self.fit_statistics(self.corpus_statistics(counted(corpus, "fit", report)))
 
     def partial_fit(self, corpus: Iterable[str]) -> Self:
-        """Add texts to the corpus of earlier calls and compute its components again.
+        """Add texts to the corpus of earlier calls, and compute the components of this corpus again.
 
         Raises
         ------
         ConfigError
-            If the present components were given or loaded: their statistics are not known.
+            If the present components were given or loaded, because their statistics are not known.
         """
         if self._statistics is None and self.fitted:
             raise ConfigError(
@@ -206,7 +207,7 @@ class GemEncoder:
         )
 
     def fit_statistics(self, statistics: CorpusStatistics) -> Self:
-        """Compute the components from statistics, for example merged from many workers."""
+        """Compute the components from statistics, for example from the merged statistics of many workers."""
         prior = self.config.prior
         if statistics.sentences == 0 and prior == 0:
             raise InputError("found no text with a word to fit on; expected at least one")
@@ -226,14 +227,14 @@ class GemEncoder:
         Parameters
         ----------
         texts : iterable of str
-            n texts; a single string, a mapping and a table are refused.
+            n texts. A single string, a mapping or a table is an error.
         progress : bool or callable, optional
-            True for a bar on standard error; a function is called with stage, done and total.
+            True shows a bar on standard error. A function is called with stage, done and total.
 
         Returns
         -------
         float32 array (n, dimension)
-            Rows of unit length, inner products are cosines; a text without words gives a row of zeros.
+            Rows of unit length: their inner products are cosines. A text without words gives a row of zeros.
         """
         check_texts(texts)
         if not isinstance(texts, Sequence):
@@ -265,7 +266,7 @@ class GemEncoder:
         self._weigh(batch).compose(self.components, self.config, out)
 
     def similarity(self, a: str, b: str) -> float:
-        """Return the cosine of two texts, -1 to 1; 0 if one of them has no words."""
+        """Return the cosine of two texts, from -1 to 1; 0 if a text has no words."""
         texts = [check_text(a, "first text"), check_text(b, "second text")]
         first, second = self.encode(texts).astype(np.float64)
         return float(np.clip(first @ second, -1.0, 1.0))
@@ -273,8 +274,9 @@ class GemEncoder:
     def explain(self, text: str) -> Explanation:
         """Return the share of each word in the text's vector, and its weights.
 
-        The three scores are shown as computed; ``alpha`` is the sum of the scores that the configuration uses, times the
-        weight of the word's part in a :class:`~gem_index.WeightedText`.
+        The explanation has the three computed scores of each word. ``alpha`` is the sum of the scores that the
+        configuration uses. In a :class:`~gem_index.WeightedText`, this sum is multiplied by the weight of the word's
+        part.
         """
         batch = self._batch([check_text(text, "text")])
         weighed = self._weigh(batch)
@@ -307,14 +309,14 @@ class GemEncoder:
         Returns
         -------
         float64 array (n, dimension)
-            The word's weight times its vector, minus the removed part, divided by the length of the sum. The rows add up to
-            the text's vector.
+            For each word, its weight times its vector, minus the removed part, divided by the length of the sum of all
+            words. The rows add up to the text's vector.
         """
         weighed = self._weigh(self._batch([check_text(text, "text")]))
         return weighed.word_vectors(self.components, self.config)
 
     def explain_match(self, first: str, second: str) -> MatchExplanation:
-        """Explain why two texts match: the share of each word and each word pair in their cosine."""
+        """Explain why two texts are similar, by the share of each word and each word pair in their cosine."""
         return explain_match(self, first, second)
 
     def _batch(self, texts: list[str]) -> TokenBatch:
@@ -327,7 +329,7 @@ class GemEncoder:
         )
 
     def _in_parts(self, texts: list[str], work: Callable[[int, int], Result]) -> list[Result]:
-        """Return work(begin, end) for consecutive parts of the texts, in threads if the texts are long enough."""
+        """Return work(begin, end) for consecutive parts of the texts; if the texts are long enough, use threads."""
         threads = self.threads
         if threads is None:
             from gem_index.settings import load_settings
@@ -345,7 +347,7 @@ class GemEncoder:
     # ----------------------------------------------------------------- storing
 
     def save(self, path: str | Path) -> None:
-        """Write configuration and components to a safetensors file; word vectors are not part of it.
+        """Write configuration and components to a safetensors file; the file does not have the word vectors.
 
         Raises
         ------
@@ -356,14 +358,14 @@ class GemEncoder:
 
     @classmethod
     def load(cls, path: str | Path, vectors: VectorSource, *, threads: int | None = None) -> Self:
-        """Read a file of :meth:`save`.
+        """Return the encoder in a file that :meth:`save` wrote.
 
         Raises
         ------
         FingerprintMismatchError
             If the encoder was fitted with other vectors.
         CorruptionError
-            If the file is not a model, or is damaged.
+            If the file is not a model, or the file is damaged.
         """
         found = read_model(path)
         if found[0].weight is not None:
@@ -382,7 +384,7 @@ class GemEncoder:
 
 
 def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEncoder:
-    """Return an encoder's entry in a model file, with its weight beside other encoders."""
+    """Return an encoder's entry in a model file; ``weight`` is its weight in a combined encoder."""
     return StoredEncoder(
         encoder.config, encoder.components, encoder.vectors.fingerprint, encoder.fingerprint, weight
     )

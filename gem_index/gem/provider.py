@@ -1,4 +1,4 @@
-"""The interface that every adapter wraps: texts in, vectors out, and the fingerprint of the encoder."""
+"""The interface that every adapter wraps: texts in, vectors out, and the fingerprint of the vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["EmbeddingProvider", "GemProvider"]
 
 @runtime_checkable
 class EmbeddingProvider(Protocol):
-    """Embeds documents and queries; vectors of two providers may be mixed only if their fingerprints are equal."""
+    """Embeds documents and queries. Vectors of two providers can be compared only if the fingerprints are equal."""
 
     @property
     def dimension(self) -> int:
@@ -65,7 +65,7 @@ class GemProvider:
     ) -> FloatArray:
         """Return unit vectors, float32 (n, dimension); a text without words gives zeros.
 
-        ``progress`` is True for a bar on standard error, or a function that is called with stage, done and total.
+        If ``progress`` is True, a bar is shown on standard error; a function is called with stage, done and total.
         """
         return self.encoder.encode(texts, progress=progress)
 

@@ -24,9 +24,9 @@ Candidate: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Document
 
 @dataclass(frozen=True, repr=False)
 class RerankResult:
-    """A re-ranked candidate: ``index`` is its position in the input, ``score`` its cosine with the query.
+    """A re-ranked candidate: ``index`` is its position in the input, ``score`` is its cosine with the query.
 
-    If words count too (:meth:`gem_index.home.NamedProvider.rerank`), the score is (cosine + 2.25 match) / 3.25.
+    In the mode ``hybrid`` of :meth:`gem_index.home.NamedProvider.rerank`, the score is (cosine + 2.25 match) / 3.25.
     """
 
     index: int
@@ -40,7 +40,7 @@ class RerankResult:
 
 
 class RerankResults(list[RerankResult]):
-    """Re-ranked candidates, best first; shown as a table in a notebook."""
+    """Re-ranked candidates, best first; a notebook shows them as a table."""
 
     def _repr_html_(self) -> str:
         return html_table(
@@ -61,16 +61,16 @@ def rerank(
     ----------
     query : str
     candidates : sequence of Candidate
-        Equal scores keep the order of the input. A candidate without words scores 0. If the query has no words, all
-        candidates score 0.
+        Candidates with equal scores keep the order of the input. A candidate without words has the score 0. If the
+        query has no words, all candidates have the score 0.
     encoder : Encoder
     top_n : int, optional
-        How many to return, at least 1; all by default.
+        The number of results to return, at least 1. By default, all candidates are returned.
 
     Raises
     ------
     InputError
-        If a candidate is not one of the documented forms, or ``top_n`` is below 1.
+        If a candidate has none of the documented forms, or ``top_n`` is below 1.
     """
     check_top_n(top_n)
     check_text(query, "query")
@@ -91,10 +91,10 @@ def check_top_n(top_n: int | None) -> None:
 
 
 def cosines(query: FloatArray, vectors: FloatArray) -> Any:
-    """Return the inner products (n,) in float64 of unit vectors (n, d) with one vector (d,), within [-1, 1].
+    """Return the inner products of unit vectors (n, d) with one vector (d,): float64 (n,), within [-1, 1].
 
-    Each row has the same order of summation, so that equal rows get equal scores at every position; a matrix product does
-    not guarantee this.
+    Each row is summed in the same order, so equal rows get equal scores at all positions. A matrix product does not
+    guarantee this.
     """
     products = vectors.astype(np.float64) * query.astype(np.float64)
     return np.clip(products.sum(axis=1), -1.0, 1.0)

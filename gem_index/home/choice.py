@@ -1,4 +1,4 @@
-"""The choice of an encoder by names, and the provider that it opens."""
+"""The choice of an encoder by names, and the provider that this choice opens."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from gem_index.vectors.specification import VectorSpec, is_path
 __all__ = ["EncoderChoice", "NamedProvider"]
 
 MODEL_FILE = ".safetensors"
-"""The ending of a model file that :meth:`GemEncoder.save` wrote; any other text is the name of a model."""
+"""The ending of the name of a model file that :meth:`GemEncoder.save` wrote; any other text names a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderChoice:
     """The choice of an encoder: word vectors with a configuration, a fitted model, or the model of a collection.
 
-    Contradictory fields are refused on construction; :meth:`open` looks up the names. The fields are the arguments of
-    :func:`open_provider`.
+    The fields are the arguments of :func:`open_provider`. The constructor raises an error for fields that contradict
+    each other; :meth:`open` looks up the names.
 
     Raises
     ------
     ConfigError
-        If both a model and a collection are named, if one of them is named with a configuration, or if the configuration or
-        the vectors are malformed.
+        If both a model and a collection are named, if one of them is combined with a configuration, or if the
+        configuration or the vectors are malformed.
     InputError
         If a field has another type or is empty.
     """
@@ -111,7 +111,7 @@ class EncoderChoice:
         return self.model is not None or self.collection is not None
 
     def open(self) -> NamedProvider:
-        """Return the provider; see :func:`open_provider` for what it raises."""
+        """Return the provider; the errors are as from :func:`open_provider`."""
         if self.fitted:
             encoder, chosen = self._fitted_encoder(), self
         else:
@@ -159,7 +159,7 @@ class EncoderChoice:
         return ", ".join(str(spec.vectors) for spec in specs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that are set as JSON values, for :meth:`from_dict`."""
+        """Return, as JSON values, the fields that are set; :meth:`from_dict` reads them."""
         home = self.home.root.absolute() if isinstance(self.home, Home) else self.home
         config = self.config.to_fields() if isinstance(self.config, GemConfig) else self.config
         fields = {
@@ -180,7 +180,7 @@ class EncoderChoice:
         Raises
         ------
         ConfigError
-            If there is no such field.
+            If a field is unknown.
         """
         known = cls.__dataclass_fields__
         if not isinstance(fields, Mapping):
@@ -208,7 +208,7 @@ def _words(named: str) -> str:
 
 
 def _with_absolute_paths(named: str) -> str:
-    """Return vectors with the paths of relative files made absolute, for use in another working directory."""
+    """Return vectors with absolute instead of relative paths, for use in another working directory."""
     specs = [VectorSpec.parse(part) for part in named.split(", ")]
     return ", ".join(
         str(
@@ -226,7 +226,7 @@ def _with_absolute_paths(named: str) -> str:
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
-    """Return vectors and configuration that open the same unfitted encoder even if the defaults change."""
+    """Return complete vectors and configuration; they open the same unfitted encoder even after a default changes."""
     if isinstance(encoder, GemEncoder):
         return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [
@@ -237,16 +237,16 @@ def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
 
 
 class NamedProvider(GemProvider):
-    """A provider that was opened by name, and can be opened again from its choice.
+    """A provider that was opened by name; its choice can open it again.
 
-    It pickles as its choice, so that a worker process opens the same files instead of receiving them.
+    A pickle has only the choice. So a worker process opens the same files, and does not receive their content.
 
     Parameters
     ----------
     encoder : GemEncoder or CombinedEncoder
     choice : EncoderChoice
-        The choice that opens it again. The choice has the fingerprint, so that opening other vectors, another fit or another
-        configuration with the same names is an error.
+        The choice that opens the provider again. The choice has the fingerprint, so it is an error if the same names
+        now belong to other vectors, another fit or another configuration.
     """
 
     def __init__(self, encoder: Encoder, choice: EncoderChoice) -> None:
@@ -255,12 +255,12 @@ class NamedProvider(GemProvider):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings to save; ``open_provider(**settings)`` opens the same provider or raises an error.
+        """The settings to save: ``open_provider(**settings)`` opens the same provider, or raises an error.
 
         Raises
         ------
         ConfigError
-            If the encoder was fitted after it was opened: that fit has no name.
+            If the encoder was fitted after it was opened, because this fit has no name.
         """
         if self._choice.fingerprint != self.fingerprint:
             raise ConfigError(
@@ -271,11 +271,11 @@ class NamedProvider(GemProvider):
 
     @cached_property
     def sparse_encoder(self) -> SparseEncoder:
-        """The encoder of sparse vectors. The word statistics of a collection are computed from its texts at the first use.
+        """The encoder of sparse vectors; a collection's word statistics are computed from its texts on first use.
 
-        :func:`open_provider` says which statistics it has. They are not part of the fingerprint. The process caches the
-        statistics of the last four collections until a collection changes, so that another provider does not read the texts
-        again.
+        The argument ``words`` of :func:`open_provider` determines the statistics. They are not part of the fingerprint.
+        The process caches the statistics of the last four collections; a change of a collection makes its entry
+        invalid. So another provider does not read the texts again.
         """
         choice = self._choice
         return open_sparse_encoder(choice.words, choice.collection, choice.home)
@@ -287,8 +287,8 @@ class NamedProvider(GemProvider):
     def embed_sparse_query(self, text: str) -> SparseVector:
         """Return the sparse vector of a query.
 
-        Take its inner product with the sparse vector of a document, add the cosine, and divide by 3.25: this is the score of
-        the default search.
+        The score of the default search is (cosine + s) / 3.25, where s is the inner product of the sparse vectors of
+        query and document.
         """
         return self.sparse_encoder.embed_query(text)
 
@@ -336,7 +336,7 @@ def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
 
 
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
-    """Check that the named vectors are the vectors of each encoder."""
+    """Check that the named word vectors are those of the encoders, in order."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
     found = [source.fingerprint for source in named]
     if len(own) != len(found):

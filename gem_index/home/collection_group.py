@@ -1,4 +1,4 @@
-"""Several collections that are searched together."""
+"""Search several collections together."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["CollectionGroup"]
 
 
 class CollectionGroup:
-    """Several collections that are searched together; made by :meth:`gem_index.Home.group`.
+    """Several collections that are searched together; :meth:`gem_index.Home.group` makes it.
 
     Parameters
     ----------
     collections : sequence of Collection
-        At least one.
+        At least one collection.
     """
 
     def __init__(self, collections: Sequence[Collection]) -> None:
@@ -37,7 +37,7 @@ class CollectionGroup:
         return ",".join(each.name for each in self.collections)
 
     def compares_scores(self, mode: str | None = None) -> bool:
-        """Tell whether scores can be compared: all collections have the same model, and the mode is not lexical."""
+        """Tell whether scores of the collections can be compared: all have the same model, and the mode is not lexical."""
         models = {each.status().fingerprint for each in self.collections}
         return len(models) == 1 and mode != "lexical"
 
@@ -50,10 +50,10 @@ class CollectionGroup:
     ) -> SearchResults:
         """Return the best documents of all collections; each result names its ``collection``.
 
-        If the collections have the same model, the results are in the order of their scores. Scores of different models
-        cannot be compared, and scores of the mode ``lexical`` depend on the other texts of a collection. Then the first
-        results of all collections come first, then the second results, and so on; results of equal rank are in the order of
-        their scores.
+        If the collections have the same model, the results are in the order of their scores. Scores cannot be compared
+        if the models differ, or in the mode ``lexical``, where a score depends on the other texts of the collection.
+        Then the first results of all collections come first, then the second results, and so on. Results of equal rank
+        are in the order of their scores.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class CollectionGroup:
         Raises
         ------
         InputError
-            As from :meth:`gem_index.Collection.search`; also if a collection has no field of the filter.
+            As from :meth:`gem_index.Collection.search`, also if only one collection lacks a field of the filter.
         """
         [found] = self.search_many([query], k, where, **options)
         return found

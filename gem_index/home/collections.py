@@ -1,4 +1,4 @@
-"""The collections of a home by name: make, build, open, list, drop and import them."""
+"""Make, build, open, list, drop and import the collections of a home."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class HomeCollections:
     Parameters
     ----------
     workspace : Workspace
-        Its folder and database, for other packages of gem-index; not part of the stable interface.
+        The home's folder and database. Only other packages of gem-index may use this object; it is not part of the
+        stable interface.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -56,9 +57,9 @@ class HomeCollections:
         return self._vectors
 
     def target(self, url: str) -> SearchedTarget:
-        """Open a table of a vector database that push or embed filled, to search it.
+        """Open a table of a vector database to search it; ``push`` or ``embed`` must have filled the table.
 
-        A search needs only the word vectors of the table's model from this home.
+        From this home, a search needs only the word vectors of the table's model.
 
         Parameters
         ----------
@@ -68,9 +69,9 @@ class HomeCollections:
         Raises
         ------
         ConfigError
-            If there is no table, gem-index did not fill it, or data that a search needs is missing or damaged.
+            If there is no table, if gem-index did not fill it, or if data that a search needs are missing or damaged.
         UnknownNameError
-            If the home lacks the word vectors that the table's model names.
+            If the home does not have the word vectors that the table's model names.
         MissingTargetError
             If the package for the database is not installed.
         """
@@ -96,30 +97,32 @@ class HomeCollections:
         name : str
             1 to 64 letters, digits, dots, dashes, underscores.
         vectors : str
-            A registered or bundled name, a path (which is then registered under its file name), or several joined by
-            ``+``; by default bundled ones.
+            Word vectors: a registered name, a bundled name or a path; ``+`` joins several of these. The file of a path
+            is registered under its file name. Default: the bundled vectors.
         config : GemConfig, mapping of its fields, or name of a preset, optional
-            By default the recommended configuration for the vectors, see
-            :func:`~gem_index.gem.recommended.recommended_config`; a mapping of some fields changes only these fields of it.
-            ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``, without ``vectors``,
-            for several encoders side by side (:class:`~gem_index.gem.combined.CombinedEncoder`).
+            Default: the recommended configuration for the vectors; see
+            :func:`~gem_index.gem.recommended.recommended_config`. A mapping of some fields changes only these fields of
+            the recommended configuration. For several encoders (:class:`~gem_index.gem.combined.CombinedEncoder`),
+            leave out ``vectors`` and give ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
         prior : float, optional
-            How many pseudo-sentences of the background a fit adds. By default the prior of the configuration if it names
-            one, else 10,000: a new collection is too small to show its own common directions (docs/algorithm.md, section 7).
+            The number of pseudo-sentences of the background that a fit adds. Default: the prior in ``config``, else
+            10,000, because a new collection is too small to show its own common directions (docs/algorithm.md, section
+            7).
         index : str
-            ``auto`` (by size, the default), ``flat``, ``pq``, ``rabitq``, ``sq8``, ``ivf``, ``hnsw``, or a factory string of
-            FAISS.
+            The index kind: ``auto`` (the default, which chooses by size), ``flat``, ``pq``, ``rabitq``, ``sq8``,
+            ``ivf``, ``hnsw``, or a factory string of FAISS.
         chunking : Chunking, optional
-            How long texts are divided into pieces, each with its own vector; see :class:`~gem_index.Chunking`.
+            The rules that divide long texts into pieces, each with its own vector; see :class:`~gem_index.Chunking`.
         language : str
-            How texts become terms for word search: ``auto`` (the default) detects the language from the first stored
-            documents; a code of ISO 639-1 such as ``de``; ``mul`` for several languages; ``none`` leaves words as they are
-            written. See :class:`~gem_index.text.analyzer.Analyzer`.
+            The language, which determines how texts become terms for word search. ``auto`` (the default) detects the
+            language from the first stored documents. Other values are a code of ISO 639-1 such as ``de``, ``mul`` for
+            several languages, and ``none``, which leaves words as they are written. See
+            :class:`~gem_index.text.analyzer.Analyzer`.
 
         Raises
         ------
         NameTakenError
-            If a collection of that name exists.
+            If a collection of this name exists.
         """
         from gem_index.collection.write.choice import CollectionChoice
 
@@ -150,13 +153,13 @@ class HomeCollections:
         chunking: Chunking | None = None,
         language: str | None = None,
     ) -> Collection:
-        """Return the collection of a name, or make an empty one, so that the same lines can run again.
+        """Return the collection of this name; if there is none, make an empty collection.
 
         Parameters
         ----------
         name, vectors, config, prior, index, chunking, language
-            As for :meth:`create_collection`. If the collection exists, vectors, configuration, chunking and language must
-            agree with it where they are given; its index is not changed.
+            As for :meth:`create_collection`. If the collection exists, given vectors, configuration, chunking and
+            language must agree with the collection; a given index kind is ignored.
 
         Raises
         ------
@@ -200,12 +203,12 @@ class HomeCollections:
         Raises
         ------
         UnknownNameError
-            If there is none of that name; near names are suggested.
+            If there is no collection of this name; the message suggests similar names.
         """
         return Collection(self._access(name))
 
     def group(self, names: Sequence[str]) -> CollectionGroup:
-        """Return several collections, to search them together.
+        """Return several collections as a group, which searches them together.
 
         Raises
         ------
@@ -228,7 +231,7 @@ class HomeCollections:
         return CollectionAccess(self.workspace, record)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a collection of that name."""
+        """Tell whether there is a collection of this name."""
         return is_name(name) and self._find(str(name)) is not None
 
     def collections(self) -> list[CollectionStatus]:
@@ -236,7 +239,7 @@ class HomeCollections:
         return self._of_each(Collection.status)
 
     def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
-        """Call a function with every collection; one that is dropped meanwhile is left out."""
+        """Call a function with every collection; a collection that is dropped meanwhile is left out."""
         with self.workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
         answers = []
@@ -268,22 +271,22 @@ class HomeCollections:
     ) -> UpsertReport:
         """Build a collection from documents and fit it on them, or update an existing collection.
 
-        An existing collection is refitted if any document has changed since the last fit, or if another index kind,
-        chunking or language is given; else its model stays.
+        An existing collection is refitted if a document has changed since the last fit, or if another index kind,
+        chunking or language is given. Otherwise its model does not change.
 
-        After an error a new collection is removed, and an existing one is unchanged. One exception: after
-        :class:`NotIndexedError` the documents are stored.
+        After an error, a new collection is removed, and an existing collection is unchanged. One exception: after
+        :class:`NotIndexedError`, the documents are stored.
 
         Parameters
         ----------
         name, vectors, config, prior, index, chunking, language
-            As for :meth:`create_collection`. If the collection exists, vectors and configuration must agree with it where
-            they are given. Another index kind, chunking or language applies from now on.
+            As for :meth:`create_collection`. If the collection exists, given vectors and configuration must agree with
+            the collection. A given index kind, chunking or language replaces the earlier one.
         documents, id, text, metadata, clean, prune
-            As for :meth:`Collection.upsert`. The collection remembers named fields, the cleaning, and the options of a
-            :class:`~gem_index.readers.DocumentReader`, for later documents (:attr:`Collection.reading`).
+            As for :meth:`Collection.upsert`. For later documents, the collection remembers the named fields, the
+            cleaning and the options of a :class:`~gem_index.readers.DocumentReader` (:attr:`Collection.reading`).
         progress : bool or callable, optional
-            True for a bar on standard error; a function is called with stage, done and total.
+            True shows a bar on standard error. A function is called with stage, done and total.
 
         Raises
         ------
@@ -292,8 +295,8 @@ class HomeCollections:
         ConfigError
             If the existing collection has another configuration.
         NotIndexedError
-            If the documents are stored and searches find them, but fitting or indexing them failed; :meth:`Collection.refit`
-            completes it.
+            If the documents are stored and searches find them, but fitting or indexing failed; :meth:`Collection.refit`
+            repeats both.
         """
         from gem_index.collection.write.building import build_again, build_new
         from gem_index.collection.write.choice import CollectionChoice
@@ -336,7 +339,7 @@ class HomeCollections:
         Raises
         ------
         UnknownNameError
-            If there is none of that name.
+            If there is no collection of this name.
         """
         from gem_index.collection.write.building import drop
 
@@ -347,24 +350,24 @@ class HomeCollections:
     def import_collection(
         self, path: str | Path, name: str | None = None, progress: ProgressOption = None
     ) -> Collection:
-        """Restore a collection from an export: documents in order, the model bit for bit.
+        """Restore a collection from an export: the documents in their order, the model bit for bit.
 
         Parameters
         ----------
         path : str or Path
         name : str, optional
-            By default the name of the exported collection.
+            The name of the new collection. Default: the name of the exported collection.
 
         Raises
         ------
         NameTakenError
-            If a collection of that name exists.
+            If a collection of this name exists.
         FingerprintMismatchError
-            If this home has other word vectors under the name of the word vectors of the model.
+            If this home has other word vectors with the name of the model's word vectors.
         InputError
             If the file is not an export; nothing is stored.
         NotIndexedError
-            If the documents are stored and searches find them, but indexing them failed.
+            If the documents are stored and searches find them, but indexing failed.
         """
         from gem_index.collection.write.building import as_not_indexed
         from gem_index.collection.write.imports import import_documents, read_export
@@ -396,7 +399,7 @@ def _reading_to_keep(
     text: str | Sequence[str] | None,
     clean: Sequence[str] | None,
 ) -> DocumentReader | None:
-    """Return the reader whose options apply to later files: the last one given, or one with the named fields."""
+    """Return the reader whose options later files get: the last given reader, or a reader with the named fields."""
     from gem_index.readers import DocumentReader
     from gem_index.readers.fields import LINE
     from gem_index.readers.inputs import Inputs

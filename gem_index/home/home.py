@@ -29,20 +29,21 @@ class Home(HomeCollections):
     Parameters
     ----------
     root : str or Path, optional
-        By default the environment variable ``GEM_INDEX_HOME``, else the platform's folder for application data.
+        The folder. Default: the environment variable ``GEM_INDEX_HOME``, else the platform's folder for application
+        data.
     upgrade : bool
-        Migrate an older database when it is opened.
+        Upgrade an older database when it is opened.
     create : bool
         Make the folder if it does not exist.
 
     Raises
     ------
     InputError
-        If the folder's name is empty, or if it is not a home and ``create`` is False.
+        If the folder's name is empty, or if the folder is not a home and ``create`` is False.
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
-        If a newer gem-index wrote the database, or if an older one wrote it and it cannot be upgraded.
+        If a newer gem-index wrote the database, or if the database needs an upgrade and is not upgraded.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class Home(HomeCollections):
         self._keys = KeyLibrary(self.workspace)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle only the name of the folder: another process opens the home again."""
+        """Pickle only the name of the folder; another process opens the home again."""
         return type(self), (self.root.absolute(),)
 
     def __repr__(self) -> str:
@@ -76,7 +77,7 @@ class Home(HomeCollections):
 
     @property
     def root(self) -> Path:
-        """The folder."""
+        """The folder of the home."""
         return self.workspace.root
 
     @property
@@ -101,18 +102,18 @@ class Home(HomeCollections):
 
     @property
     def replaced(self) -> bool:
-        """Whether the folder was removed or replaced since it was opened; then processes that have it open must restart."""
+        """Whether the folder was removed or replaced after it was opened; then processes that use the home must restart."""
         return self.workspace.database.replaced
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
-        """Erase deleted documents from the indexes of one or all collections and from the database.
+        """Erase deleted documents from the database, and from the index of one collection or of all collections.
 
-        Afterwards no file of the home contains a byte of a deleted text.
+        After a compaction of all collections, no file of the home contains a byte of a deleted text.
 
         Raises
         ------
         HomeBusyError
-            If readers keep the database's old state for too long, or a backup runs for too long; run it again.
+            If readers keep the database's old state for too long, or a backup runs for too long. Then compact again.
         """
         with (
             self.workspace.sweep_lock(),
@@ -142,15 +143,16 @@ class Home(HomeCollections):
     def verify(
         self, name: str | None = None, fix: bool = False, progress: ProgressOption = None
     ) -> list[Problem]:
-        """Check one collection, or the database, all word vectors and all collections.
+        """Check one collection; without a name, check the database, all word vectors and all collections.
 
-        ``progress`` is True for a bar on standard error, or a function that is called with stage, done and total, for each
-        collection.
+        If ``progress`` is True, a bar for each collection is shown on standard error. A function is called with stage,
+        done and total, for each collection.
 
         Returns
         -------
         list of Problem
-            Empty if all is well. Leftovers of a killed process are removed and reported as fixed.
+            The problems found; empty if there are none. Leftover folders of a killed process are removed, and reported
+            as fixed.
         """
         if name is not None:
             return self._leftovers() + self.collection(name).verify(fix, progress)
@@ -167,7 +169,7 @@ class Home(HomeCollections):
         ]
 
     def _leftovers(self) -> list[Problem]:
-        """Remove the leftovers of a killed process; a process that is writing removes them itself."""
+        """Remove the leftovers of a killed process; if another process is writing, that process removes them."""
         if self.workspace.database.read_only:
             return []
         try:

@@ -1,4 +1,4 @@
-"""The keys with which clients reach the HTTP server of a home."""
+"""The keys that clients of a home's HTTP server need."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gem_index.store.workspace import Workspace, check_name
 __all__ = ["MAKER", "KeyLibrary", "Permission", "digest_of"]
 
 Permission = Literal["read", "write", "admin", "keys"]
-"""What a key allows; each permission includes the permissions before it."""
+"""The permissions of keys; each permission includes the permissions before it."""
 
 MAKER: Permission = "keys"
-"""The permission to make and remove keys that have one of the other permissions."""
+"""The permission to make and remove keys that do not have this permission."""
 
 _PREFIX = "gem-"
-_MOST_MADE = 1000  # keys that keys have made: a server compares a request's key with all of them
+_MOST_MADE = 1000  # keys made by keys, because a server compares a request's key with all of them
 
 
 def digest_of(key: str) -> bytes:
-    """Return the SHA-256 of a key; it has 256 random bits, so a slow hash would add no security."""
+    """Return the SHA-256 of a key. A key has 256 random bits, so a slow hash would add no security."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 class KeyLibrary:
-    """The keys of a home; only their hashes are stored.
+    """The keys of a home; only the hashes of the keys are stored.
 
     Parameters
     ----------
@@ -47,21 +47,22 @@ class KeyLibrary:
             return KeyRepository(connection).all()
 
     def add(self, name: str, permission: Permission = "read", *, maker: bytes | None = None) -> str:
-        """Make a key and return it; it cannot be shown again.
+        """Make a key and return it; the key cannot be shown again.
 
         Parameters
         ----------
         name : str
         permission : {"read", "write", "admin", "keys"}
         maker : bytes, optional
-            SHA-256 of the key of this home that makes the new key. The maker must allow ``keys``, and the new key must not.
+            The SHA-256 of the key that makes the new key, if a key of this home makes it. The maker must have the
+            permission ``keys``; the new key must not have this permission.
 
         Raises
         ------
         NameTakenError
-            If there is a key of that name.
+            If there is a key of this name.
         ConfigError
-            If there is no such permission.
+            If the permission is unknown.
         KeyRefusedError
             If the maker may not make the key.
         """
@@ -77,7 +78,7 @@ class KeyLibrary:
             made_by = None if maker is None else _check_maker(stored, maker).name
             if maker is not None and permission == MAKER:
                 raise KeyRefusedError(
-                    "a key cannot make one that allows keys", Advice(Action.MAKE_MAKER)
+                    "a key cannot make a key that allows keys", Advice(Action.MAKE_MAKER)
                 )
             if maker is not None and sum(each.made_by is not None for each in stored) >= _MOST_MADE:
                 raise KeyRefusedError(
@@ -93,16 +94,16 @@ class KeyLibrary:
     def remove(
         self, name: str, *, made: bool = False, maker: bytes | None = None
     ) -> builtins.list[str]:
-        """Remove a key; a running server refuses it from then on.
+        """Remove a key; from then on, a running server refuses it.
 
         Parameters
         ----------
         name : str
         made : bool
-            Also remove the keys that this key has made.
+            Also remove the keys that the removed key has made.
         maker : bytes, optional
-            SHA-256 of the key of this home that removes the other one. The maker must allow ``keys``, and the removed key
-            must not.
+            The SHA-256 of the key that removes the other key, if a key of this home removes it. The maker must have the
+            permission ``keys``; the removed key must not have this permission.
 
         Returns
         -------
@@ -112,7 +113,7 @@ class KeyLibrary:
         Raises
         ------
         UnknownNameError
-            If there is none of that name.
+            If there is no key of this name.
         KeyRefusedError
             If the maker may not remove the key.
         """
@@ -127,7 +128,7 @@ class KeyLibrary:
                 raise UnknownNameError("key", name, known, Advice(Action.MAKE_KEY))
             if maker is not None and found.permission == MAKER:
                 raise KeyRefusedError(
-                    f"the key {name} allows keys, and a key cannot remove such a one",
+                    f"the key {name} allows keys, and a key cannot remove such a key",
                     Advice(Action.REMOVE_MAKER, {"key": name}),
                 )
             names = [name] + [each.name for each in stored if made and each.made_by == name]
@@ -137,7 +138,7 @@ class KeyLibrary:
 
 
 def _check_maker(stored: list[KeyRecord], digest: bytes) -> KeyRecord:
-    """Return the key that makes or removes another one; raise KeyRefusedError if it may not, or was removed meanwhile."""
+    """Return the key that makes or removes another key; KeyRefusedError if it was removed or lacks the permission."""
     found = [each for each in stored if each.digest == digest and each.permission == MAKER]
     if not found:
         raise KeyRefusedError(

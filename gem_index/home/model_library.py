@@ -1,4 +1,4 @@
-"""The named models of a home: fitting, opening, listing and removing them."""
+"""Fit, open, list and remove the named models of a home."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["ModelLibrary"]
 
 
 class ModelLibrary:
-    """The named models of a home, which :attr:`gem_index.Home.models` holds.
+    """The named models of a home; see :attr:`gem_index.Home.models`.
 
     Parameters
     ----------
     workspace : Workspace
     vectors : VectorLibrary
-        The library in which the paths of a model's word vectors are registered.
+        The home's word vectors; paths of a model's word vectors are registered there.
     """
 
     def __init__(self, workspace: Workspace, vectors: VectorLibrary) -> None:
@@ -38,26 +38,26 @@ class ModelLibrary:
         self._vectors = vectors
 
     def list(self) -> builtins.list[ModelInfo]:
-        """Return the named models, by name."""
+        """Return the named models, ordered by name."""
         return [_info(name, model) for name, model in self._records().items()]
 
     def open(self, name: str) -> Encoder:
-        """Return the encoder of that name.
+        """Return the encoder of the model with this name.
 
         Raises
         ------
         UnknownNameError
-            If there is none; near names are suggested.
+            If there is no model of this name; the message suggests similar names.
         """
         return open_encoder(self._workspace, self._record(name))
 
     def describe(self, name: str) -> ModelInfo:
-        """Return the description of the model of that name.
+        """Return the description of the model with this name.
 
         Raises
         ------
         UnknownNameError
-            If there is none; near names are suggested.
+            If there is no model of this name; the message suggests similar names.
         """
         return _info(name, self._record(name))
 
@@ -79,14 +79,14 @@ class ModelLibrary:
         corpus : iterable of str
             Read once.
         vectors, config
-            As for :meth:`gem_index.Home.create_collection`; the prior is 0 unless the configuration has one.
+            As for :meth:`gem_index.Home.create_collection`. The prior is that of the configuration; if it has none, 0.
         overwrite : bool
-            Replace a model of that name.
+            Replace a model of this name.
 
         Raises
         ------
         NameTakenError
-            If a model of that name exists and ``overwrite`` is False.
+            If a model of this name exists and ``overwrite`` is False.
         """
         return self.make(
             name,
@@ -111,14 +111,14 @@ class ModelLibrary:
         ----------
         name : str
         fit : callable
-            Called with an unfitted encoder, which it fits.
+            Fits an encoder; it is called with the unfitted encoder.
         vectors, config, overwrite
             As for :meth:`fit`.
 
         Raises
         ------
         NameTakenError
-            If a model of that name exists and ``overwrite`` is False.
+            If a model of this name exists and ``overwrite`` is False.
         """
         check_name("model", name)
         with self._workspace.write_lock():
@@ -145,7 +145,7 @@ class ModelLibrary:
         Raises
         ------
         UnknownNameError
-            If there is none of that name.
+            If there is no model of this name.
         """
         with self._workspace.write_lock():
             model_id = self._record(name).id

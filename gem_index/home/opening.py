@@ -18,7 +18,7 @@ __all__ = ["ProviderOptions", "find_provider", "open_provider"]
 
 
 class ProviderOptions(TypedDict, total=False):
-    """The keyword arguments of :func:`open_provider`, for adapters: ``**options: Unpack[ProviderOptions]``."""
+    """The keyword arguments of :func:`open_provider`. Adapters declare ``**options: Unpack[ProviderOptions]``."""
 
     model: str | Path | None
     collection: str | None
@@ -38,40 +38,41 @@ def open_provider(
     fingerprint: str | None = None,
     words: str | Path | None = None,
 ) -> NamedProvider:
-    """Open an embedding provider by name; every adapter wraps one.
+    """Open an embedding provider by name; every adapter wraps such a provider.
 
     Parameters
     ----------
     vectors : str or Path, optional
-        Word vectors with their background components, as for :func:`open_vectors`; the bundled ones if nothing is named.
-        With a model or a collection: the vectors that it must have been fitted on.
+        Word vectors, as for :func:`open_vectors`; the encoder uses their background components. Default: the bundled
+        vectors. If a model or a collection is named, its encoder must use these vectors.
     model : str or Path, optional
         The name of a model in the home (``gem-index fit``), or a file of :meth:`GemEncoder.save` whose name ends in
-        ``.safetensors``. Such a file has no word vectors: name them in ``vectors`` if they are not the bundled ones. For
-        several encoders, give one name for each, in order, joined by a comma and a space.
+        ``.safetensors``. Such a file has no word vectors: name them in ``vectors``, except if they are the bundled
+        vectors. If the file has several encoders, give one name for each, in order, joined by a comma and a space.
     collection : str, optional
-        The name of a collection in the home, whose model is opened.
+        The name of a collection in the home; its model is opened.
     config : GemConfig, mapping of its fields, or name of a preset, optional
-        Only with ``vectors``; by default the recommended one (:func:`~gem_index.gem.recommended.recommended_config`).
-        ``{"encoders": [...]}``, instead of ``vectors``, for several encoders (:class:`~gem_index.CombinedEncoder`).
+        The configuration; only if neither a model nor a collection is named. Default: the recommended configuration
+        (:func:`~gem_index.gem.recommended.recommended_config`). For several encoders
+        (:class:`~gem_index.CombinedEncoder`), give ``{"encoders": [...]}`` instead of ``vectors``.
     home : Home, str or Path, optional
-        Where names are looked up; the default home unless given. A model or collection by name creates the default home if
-        it does not exist; bundled vectors and files need no home.
+        The home in which names are looked up. Default: the default home. To look up a model or a collection, the
+        default home is created if it does not exist. Bundled vectors and files need no home.
     fingerprint : str, optional
         The fingerprint that the provider must have.
     words : str or Path, optional
         The word statistics of sparse vectors: a file of :meth:`gem_index.sparse.SparseEncoder.save` whose name ends in
-        ``.json``, or the language of texts without statistics, such as ``de``. By default the word statistics of the
-        collection; without a collection, ``en``.
+        ``.json``. If there are no statistics, the language of the texts, such as ``de``. Default: the word statistics
+        of the collection; without a collection, ``en``.
 
     Raises
     ------
     FingerprintMismatchError
-        If the provider has another fingerprint, or its model other vectors, than the arguments say.
+        If the provider's fingerprint or its model's vectors differ from the arguments.
     ConfigError
-        If both a model and a collection are named, or a configuration with one of them.
+        If both a model and a collection are named, or if one of them is combined with a configuration.
     UnknownNameError
-        If there is nothing of that name.
+        If a name does not exist.
     InputError
         If an argument has another type, or the named folder is not a home.
 
@@ -93,21 +94,21 @@ def open_provider(
 
 
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
-    """Open the encoder that has this fingerprint, for example one recorded in a vector database.
+    """Open the encoder that has a fingerprint, for example the fingerprint in a vector database.
 
-    The encoders of all collections and models of the home are compared, then the default encoder.
+    The encoders of all collections and models of the home are compared; the default encoder is the last.
 
     Parameters
     ----------
     fingerprint : str
         The complete fingerprint of the encoder.
     home : Home, str or Path, optional
-        Where collections and models are looked for. By default the default home, if there is one.
+        The home that is searched. Default: the default home, if it exists.
 
     Raises
     ------
     ConfigError
-        If there is no such encoder; the message names the models of the home.
+        If no encoder has this fingerprint; the message names up to five encoders of the home.
     """
     choices: list[tuple[str, dict[str, Any]]] = []
     where = "without a home"

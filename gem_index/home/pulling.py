@@ -1,4 +1,4 @@
-"""Pull texts from a vector database into a collection: from a table that a push or another program filled."""
+"""Pull texts from a vector database into a collection; a push or another program has filled the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gem_index.targets.url import TargetUrl
 __all__ = ["pull", "table_rows"]
 
 _KEPT = ("id_field", "text_fields", "clean")
-"""The reading options of a table that a collection remembers."""
+"""The reading options that a collection remembers from a table."""
 
 
 def pull(
@@ -35,26 +35,27 @@ def pull(
     config: ConfigLike | None = None,
     progress: ProgressOption = None,
 ) -> UpsertReport:
-    """Build a collection from the texts and metadata in a target, or update an existing one.
+    """Build or update a collection from the texts and metadata in a target.
 
     Parameters
     ----------
     home : Home
     url : str
-        As for :meth:`gem_index.Collection.push`. gem-index need not have created the table.
+        As for :meth:`gem_index.Collection.push`. Another program may have created the table.
     reading : mapping, optional
-        How the rows of a table that gem-index did not create are read: arguments of
-        :class:`~gem_index.readers.DocumentReader` such as ``id_field``, ``text_fields``, ``clean`` and ``on_problem``. The
-        collection remembers fields and cleaning. All other columns become metadata, except vectors and bytes.
+        For a table that gem-index did not create: arguments of :class:`~gem_index.readers.DocumentReader` such as
+        ``id_field``, ``text_fields``, ``clean`` and ``on_problem``. The collection remembers fields and cleaning. All
+        other columns, except vectors and bytes, become metadata.
     name, vectors, config, progress
         As for :meth:`gem_index.Home.build`.
 
     Raises
     ------
     ConfigError
-        If there is no such table, it has no texts, or gem-index did not create it and cannot read such tables of the engine.
+        If there is no such table, if the table has no texts, or if gem-index did not create it and cannot read foreign
+        tables of this engine.
     MissingFieldError
-        If a table that gem-index did not create has no text column, or lacks the named id column.
+        If a table that gem-index did not create lacks the text column or the named id column.
     """
     kept = home.collection(name).reading if name in home else {}
     with _opened(url) as target:
@@ -69,17 +70,17 @@ def pull(
 
 @contextmanager
 def table_rows(url: str | TargetUrl, **choices: Any) -> Iterator[RowReader]:
-    """Open the reader of the rows of a table that gem-index did not create; ``choices`` say how it is read.
+    """Open a reader of the rows of a table that gem-index did not create; ``choices`` are the reading options.
 
     Raises
     ------
     ConfigError
-        If there is no such table, or gem-index cannot read such tables of the engine.
+        If there is no such table, or gem-index cannot read foreign tables of this engine.
     """
     with _opened(url) as target:
         if _live(target) is not None:
             raise ConfigError(
-                f"the table {target.url} is one of gem-index, with id, text and metadata; expected one that it did not "
+                f"gem-index created the table {target.url}, with id, text and metadata; expected one that it did not "
                 "create"
             )
         yield _rows(target, choices)
@@ -95,7 +96,7 @@ def _opened(url: str | TargetUrl) -> Iterator[Target]:
 
 
 def _live(target: Target) -> TargetTable | None:
-    """Return a table of gem-index; None if somebody else has created it.
+    """Return a table that gem-index created; None if another program created the table.
 
     Raises
     ------
@@ -114,27 +115,27 @@ def _live(target: Target) -> TargetTable | None:
 def _rows(target: Target, choices: Mapping[str, Any]) -> RowReader:
     if not isinstance(target, RowsTarget):
         raise ConfigError(
-            f"gem-index did not create the table {target.url}, and cannot read others of this engine; "
+            f"gem-index did not create the table {target.url}, and cannot read foreign tables of this engine; "
             "expected a table that push filled"
         )
     return RowReader(str(target.url), target.rows, **choices)
 
 
 def _with_texts(table: TargetTable, url: TargetUrl, reading: Mapping[str, Any]) -> TargetTable:
-    """Return a table of gem-index that can be pulled."""
+    """Return a table of gem-index after checking that it can be pulled."""
     if not table.schema.texts:
         raise ConfigError(
             f"the target {url} has no texts; expected a table of a push that stores texts"
         )
     if not reading.keys().isdisjoint(_KEPT):
         raise ConfigError(
-            f"the table {url} is one of gem-index, with id, text and metadata; expected no names of fields and no cleaning"
+            f"gem-index created the table {url}, with id, text and metadata; expected no names of fields and no cleaning"
         )
     return table
 
 
 def _documents(table: TargetTable) -> Iterator[Document]:
-    """Iterate over the documents of a table; documents in pieces come last, joined again."""
+    """Iterate over the documents of a table; documents that are stored in pieces are joined, and come last."""
     pieces: dict[str, list[TargetDocument]] = {}
     for document in table.documents():
         piece = piece_of(document.id, document.metadata)
@@ -149,7 +150,7 @@ def _documents(table: TargetTable) -> Iterator[Document]:
 
 
 def _joined(name: str, parts: list[TargetDocument]) -> Document:
-    """Join pieces to a document: with line ends between them, and a form feed at each new page."""
+    """Join pieces to a document; between pieces are line ends, and a form feed begins each new page."""
     parts.sort(key=lambda part: int(part.metadata["start"]))
     in_pages = len({part.metadata.get("page") for part in parts}) > 1
     text = ""

@@ -1,4 +1,4 @@
-"""Word vectors that a specification names by their path are registered under a name."""
+"""Register word vectors that a specification names by a path."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _ENDINGS = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parqu
 def register_paths(
     workspace: Workspace, library: VectorLibrary, specs: Sequence[EncoderSpec]
 ) -> Iterator[list[EncoderSpec]]:
-    """Yield specifications with names only: a path is registered under its file name.
+    """Yield the specifications with only names: the word vectors of each path are registered under the file name.
 
-    A collection or model must not depend on a file outside the home. If the body raises, new registrations that nothing
-    uses are removed again.
+    The reason: a collection or model must not depend on a file outside the home. If the body raises, new registrations
+    that nothing uses are removed.
 
     Raises
     ------
     NameTakenError
-        If other vectors are registered under a file's name.
+        If other vectors are already registered under the name of a file.
     """
     added: list[str] = []
 
@@ -69,12 +69,12 @@ def register_paths(
 
 
 def _name_of(workspace: Workspace, part: str) -> str | None:
-    """Return the name under which a part is or must be registered; None if it needs no registration."""
+    """Return the registered or new name of a part of a specification; None if the part needs no registration."""
     records = registered_sources(workspace)
     if part in records or part in BUNDLED:
         return None
     if not is_path(part):
-        # an unknown name is reported when it is opened
+        # opening it later reports an unknown name
         return part if part in CATALOGUE and CATALOGUE[part].packaged else None
     name = user_path(part).absolute().name
     for ending in _ENDINGS:

@@ -1,4 +1,4 @@
-"""The word vectors of a home: adding, listing and removing them."""
+"""Add, list, export and remove the word vectors of a home."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ __all__ = ["VectorInfo", "VectorLibrary"]
 
 @dataclass(frozen=True)
 class VectorInfo:
-    """Registered, bundled or installed word vectors; ``words`` is None for a source that composes any word.
+    """The description of word vectors; ``words`` is None if the source has a vector for every possible word.
 
-    ``findings`` lists what was unusual in the file, and how much precision fewer bits cost.
+    ``findings`` lists unusual content of the file, and how much precision fewer bits cost.
     """
 
     name: str
@@ -61,7 +61,7 @@ class VectorInfo:
 
 
 class VectorLibrary:
-    """The word vectors of a home, which :attr:`gem_index.Home.vectors` holds; each set has a row and a mapped folder.
+    """The word vectors of a home; see :attr:`gem_index.Home.vectors`.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ class VectorLibrary:
         return bundled + [_info(record) for record in registered_sources(self._workspace).values()]
 
     def open(self, spec: str) -> VectorSource:
-        """Open word vectors: a registered or bundled name, a path, or several joined by ``+``.
+        """Open word vectors: a registered name, a bundled name or a path; ``+`` joins several of these.
 
         Raises
         ------
         UnknownNameError
-            If a part is neither a name nor a path; near names are suggested.
+            If a part is neither a name nor a path; the message suggests similar names.
         """
         return open_vectors(self._workspace, spec)
 
@@ -95,7 +95,7 @@ class VectorLibrary:
         Raises
         ------
         UnknownNameError
-            If there are none of that name; near names are suggested.
+            If no word vectors have this name; the message suggests similar names.
         """
         known = {info.name: info for info in self.list()}
         if name in known:
@@ -126,19 +126,20 @@ class VectorLibrary:
         ----------
         name : str
         source : str, Path or gensim KeyedVectors, optional
-            A file or folder of any known format, a URL, the name of registered, bundled or well-known vectors, the name of
-            an installed spaCy pipeline, or ``owner/name`` of a model on the Hugging Face hub. By default the well-known
-            vectors of that name.
+            A file or folder of a known format, a URL, the name of registered, bundled or well-known vectors, the name
+            of an installed spaCy pipeline, or ``owner/name`` of a model on the Hugging Face hub. Default: the
+            well-known vectors called ``name``.
         options : SourceOptions, optional
-            How the vectors are used and stored.
+            The options for storing and using the vectors.
         format : str, optional
-            The format of the file; detected by default.
+            The format of the file. By default, it is detected.
         mirror : str, optional
-            A file, folder or URL from which to read well-known vectors, instead of downloading them.
+            A file, folder or URL from which well-known vectors are read, instead of the original address.
         origin, licence : str, optional
-            The origin and licence of the vectors, for the record; by default what the source says, if known.
+            The origin and licence of the vectors, as a note. Default: the information of the source, if there is any.
         progress : bool or callable, optional
-            True for a bar on standard error; a function is called with stage, done and total (0: not known).
+            True shows a bar on standard error. A function is called with stage, done and total; a total of 0 is not
+            known.
 
         Raises
         ------
@@ -147,7 +148,7 @@ class VectorLibrary:
         VectorFormatError
             If the source has no known format or is damaged; nothing is stored.
         DownloadError
-            If a download fails; the next call continues it.
+            If a download fails; the next call continues the download.
         """
         from gem_index.vectors.sources import find_source
 
@@ -176,7 +177,7 @@ class VectorLibrary:
         options: SourceOptions | None = None,
         progress: ProgressOption = None,
     ) -> VectorInfo:
-        """Make a smaller set of vectors under a new name: the words of a corpus, and the most frequent other words.
+        """Register fewer vectors under a new name: only those of a corpus' words and of the most frequent other words.
 
         Parameters
         ----------
@@ -184,9 +185,9 @@ class VectorLibrary:
         texts : iterable of str
             The corpus, read once.
         vectors : str
-            The word vectors to reduce: any specification, also several joined by ``+``.
+            The word vectors to reduce, as for :meth:`open`.
         frequent : int
-            Number of the most frequent words to keep in addition to the corpus' words.
+            The number of the most frequent words to keep in addition to the words of the corpus.
         options, progress
             As for :meth:`add`.
         """
@@ -209,14 +210,14 @@ class VectorLibrary:
             return self._store(name, found, options, show)
 
     def export(self, name: str, path: str | Path, format: str | None = None) -> int:
-        """Write registered or bundled vectors to a file or folder, and return how many words or subwords were written.
+        """Write registered or bundled vectors to a file or folder, and return the number of written words or subwords.
 
         Raises
         ------
         UnknownNameError
-            If there are none of that name.
+            If no word vectors have this name.
         VectorFormatError
-            If the format cannot hold the vectors.
+            If the vectors cannot be written in this format.
         """
         from gem_index.vectors.formats.registry import write_vectors
 
@@ -281,9 +282,9 @@ class VectorLibrary:
         Raises
         ------
         UnknownNameError
-            If there are none of that name.
+            If no word vectors have this name.
         NameTakenError
-            If a model or collection uses them.
+            If a model or collection uses the word vectors.
         """
         with self._workspace.write_lock():
             records = registered_sources(self._workspace)
@@ -294,13 +295,13 @@ class VectorLibrary:
             users = find_users(self._workspace, name)
             if users:
                 raise NameTakenError(
-                    f"the vectors {name} are used by {', '.join(users)}; expected unused ones: drop these first"
+                    f"the vectors {name} are used by {', '.join(users)}; expected unused vectors: drop these users first"
                 )
             with self._workspace.database.writing() as connection:
                 WordVectorRepository(connection).remove(name)
 
     def verify(self) -> builtins.list[Problem]:
-        """Compare every stored file with its recorded hash; return the files that differ."""
+        """Compare every stored file with its recorded hash; return a problem for each file that differs."""
         problems = []
         for source in registered_sources(self._workspace).values():
             damaged = damaged_files(self._folder(source))

@@ -18,14 +18,14 @@ __all__ = ["open_home", "open_named", "open_vectors"]
 
 
 def open_home(home: Home | str | Path | None) -> Home:
-    """Return a home that is given, or open one by its folder."""
+    """Return the given home, or open the home of a given folder."""
     if isinstance(home, Home):
         return home
     return Home(home, create=home is None)
 
 
 def open_named(named: str | VectorSpec, home: Home | str | Path | None) -> VectorSource:
-    """Open word vectors; open the home only if it exists or is needed."""
+    """Open word vectors; a home is opened only if it exists or the names need it."""
     vectors = VectorSpec.parse(named)
     if isinstance(home, str | Path):
         needed = has_database(Path(home)) or not _without_home(vectors)
@@ -39,7 +39,7 @@ def _without_home(spec: VectorSpec) -> bool:
 
 
 def _unregistered(spec: VectorSpec) -> bool:
-    """Tell whether no part of a specification can be a registered name (which has no slash)."""
+    """Tell whether no part of a specification can be a registered name: all parts are bundled or have a slash."""
     return all(name in BUNDLED or "/" in name for name in spec.names)
 
 
@@ -49,12 +49,13 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
     Parameters
     ----------
     spec : str or gensim KeyedVectors
-        A bundled name (``wordllama``), a name registered in the home, the path of a file or folder of any known format, or
-        several of these joined by ``+``, each with an optional weight (``a*0.7+b``); or an object.
+        A bundled name (``wordllama``), a name registered in the home, or the path of a file or folder of a known
+        format. ``+`` joins several of these, each with an optional weight (``a*0.7+b``). A KeyedVectors object is used
+        directly.
     home : Home, optional
-        Where registered names are looked up. By default the default home, if it exists; it is not created. Registered names
-        come before bundled names, and these before paths, so that a file in the working directory does not change the
-        meaning of a name.
+        The home in which registered names are looked up. Default: the default home, if it exists; it is not created. A
+        registered name is preferred to a bundled name, and a bundled name to a path. So a file in the working directory
+        does not change the meaning of a name.
 
     Raises
     ------

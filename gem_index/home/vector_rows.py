@@ -1,4 +1,4 @@
-"""The rows of registered word vectors, and who uses them."""
+"""The rows of registered word vectors, and the collections and models that use them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def registered_sources(workspace: Workspace) -> dict[str, SourceRecord]:
 
 
 def find_users(workspace: Workspace, name: str) -> list[str]:
-    """Return which collections and named models use registered word vectors, such as ``collection faq``."""
+    """Return the collections and named models that use registered word vectors, such as ``collection faq``."""
     with workspace.database.reading() as connection:
         models = {
             model.id: model

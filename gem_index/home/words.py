@@ -1,4 +1,4 @@
-"""Sparse vectors of the words of texts, and re-ranking by meaning and words."""
+"""Open sparse encoders of words, and re-rank by meaning and words."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gem_index.sparse import SparseEncoder
 __all__ = ["STATISTICS_FILE", "check_rerank_mode", "open_sparse_encoder", "rerank_with_words"]
 
 STATISTICS_FILE = ".json"
-"""The ending of a file that :meth:`gem_index.sparse.SparseEncoder.save` wrote; any other text is a language."""
+"""The ending of a file of :meth:`gem_index.sparse.SparseEncoder.save`; a text without this ending is a language."""
 
 
 def open_sparse_encoder(
     words: str | Path | None, collection: str | None, home: Home | str | Path | None
 ) -> SparseEncoder:
-    """Return the sparse encoder of named word statistics, else of a collection, else of the background."""
+    """Return the sparse encoder of the named word statistics; without a name, of the collection or else the background."""
     if words is not None:
         named = str(words)
         if named.endswith(STATISTICS_FILE):
@@ -42,7 +42,7 @@ def open_sparse_encoder(
 
 @lru_cache(maxsize=4)
 def _of_collection(root: Path, name: str, _state: tuple[int, ...]) -> SparseEncoder:
-    """Fit on the texts of a collection; read them again only after a change, even if each request opens a provider."""
+    """Fit on the texts of a collection. The result is cached: the texts are read again only after a change."""
     return Home(root, create=False).collection(name).sparse_encoder()
 
 
@@ -52,7 +52,7 @@ def check_rerank_mode(mode: str) -> str:
     Raises
     ------
     InputError
-        If the mode is another one.
+        If the mode is unknown.
     """
     if mode not in ("dense", "hybrid"):
         raise InputError(f"found the mode {quoted(mode)}; expected dense or hybrid")
@@ -66,7 +66,7 @@ def rerank_with_words(
     words: SparseEncoder,
     top_n: int | None = None,
 ) -> RerankResults:
-    """Order candidates by (cosine + 2.25 match) / 3.25; otherwise as :func:`gem_index.rerank`."""
+    """Order candidates by (cosine + 2.25 match) / 3.25; the rest is as in :func:`gem_index.rerank`."""
     check_top_n(top_n)
     by_meaning = rerank(query, candidates, encoder)
     asked = words.embed_query(query)

@@ -1,4 +1,4 @@
-"""Checkpoints of an index under construction, saved from time to time so that an interrupted build can resume."""
+"""Checkpoints of an unfinished index, saved from time to time; an interrupted build resumes from the last one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Built", "Checkpoint"]
 
 _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # minimum seconds between two checkpoints
-_SHARE = 20  # minimum pause, as a multiple of the time of the last checkpoint
+_SHARE = 20  # minimum pause, as a multiple of the time that the last checkpoint took
 _META, _IDS, _COUNTS, _INDEX = "checkpoint.json", "ids.npy", "pieces.npy", "vectors.faiss"
 _FILES = (_IDS, _COUNTS, _INDEX)
 
@@ -43,7 +43,7 @@ class Built:
     ids : int64 array (n,)
         The documents, ascending.
     counts : int64 array (n,)
-        How many pieces each document has.
+        The number of pieces of each document.
     rows : RowsWriter, optional
         The writer of the exact vectors beside an approximate index.
     """
@@ -66,8 +66,8 @@ class Checkpoint:
     Parameters
     ----------
     folder : Path
-        Holds only the checkpoints of one index; created with the first one. The caller ensures that a folder name always
-        stands for the same documents in the same order.
+        The folder for the checkpoints of this index; the first checkpoint creates it. The caller must never use the
+        same folder for other documents, or for another order of the documents.
     kind : IndexKind
         Checkpoints of other kinds are ignored.
     """
@@ -79,13 +79,13 @@ class Checkpoint:
         self._due = time.monotonic() + _EVERY
 
     def begin(self, index: DenseIndex, dimension: int) -> Built:
-        """Return an empty index whose progress is saved."""
+        """Return an unfinished index without documents; :meth:`keep` saves its progress."""
         none = np.zeros(0, np.int64)
         rows = None if self._kind.exact else RowsWriter(self._rows, dimension)
         return Built(index, none, none, rows)
 
     def load(self, dimension: int) -> Built | None:
-        """Return the saved index, or None if there is no valid checkpoint."""
+        """Return the saved unfinished index; None if there is no valid checkpoint."""
         for path in sorted(self._folder.glob("[0-9]*"), reverse=True):
             try:
                 meta = json.loads((path / _META).read_text())
@@ -107,7 +107,7 @@ class Checkpoint:
         return None
 
     def keep(self, built: Built, ids: Sequence[Ids], counts: Sequence[I64]) -> None:
-        """Save an index of these documents if a checkpoint is due; a disk error is logged and does not stop the build."""
+        """If a checkpoint is due, save the unfinished index of these documents; a disk error is only logged."""
         started = time.monotonic()
         if started < self._due:
             return

@@ -1,4 +1,4 @@
-"""Counts of the terms of texts, in little memory."""
+"""Count the terms of texts, in little memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_TERM = 130  # bytes of a term and its number in a dictionary, estimated
 
 
 class CountedTexts:
-    """Counts of the terms of texts; never changed.
+    """The counts of the terms of some texts; they never change.
 
     Parameters
     ----------
@@ -27,11 +27,12 @@ class CountedTexts:
     lengths : float64 array (n,)
         The number of terms of each text.
     begins : int64 array (t + 1,)
-        Where each of the t terms begins in ``places``, and where the last one ends.
+        The position in ``places`` where each of the t terms begins, and the position where the last term ends.
     places : int32 array (p,)
-        The places of the texts that contain a term, ascending for each term, term after term.
+        For each term, the places of the texts that contain it, ascending; the lists of all terms stand one after the
+        other.
     times : int32 array (p,)
-        How often the text at each place contains the term.
+        For each member of ``places``, how often the text contains the term.
     """
 
     lengths: F64
@@ -49,7 +50,7 @@ class CountedTexts:
             np.int64,
         )
         places = np.repeat(np.arange(len(texts)), counts)
-        # a term and a place are one number: after sorting, the places of a term are together
+        # one number stands for a term and a place: sorting brings the places of each term together
         pairs, times = np.unique(codes * len(texts) + places, return_counts=True)
         self.begins = np.searchsorted(pairs, np.arange(len(self._codes) + 1) * len(texts))
         self.places = (pairs % max(len(texts), 1)).astype(np.int32)
@@ -67,7 +68,7 @@ class CountedTexts:
         return sum(array.nbytes for array in arrays) + _OF_TERM * len(self._codes)
 
     def of(self, term: str) -> tuple[I32, I32]:
-        """Return the places, ascending, of the texts that contain a term, and its count in each."""
+        """Return the places of the texts that contain a term, ascending, and the term's count in each of these texts."""
         code = self._codes.get(term)
         begin, end = (0, 0) if code is None else self.begins[code : code + 2]
         return self.places[begin:end], self.times[begin:end]

@@ -1,4 +1,4 @@
-"""Inner-product search over positions, by FAISS."""
+"""Search the vectors with the largest inner products, by FAISS."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ __all__ = ["TRAINING_VECTORS", "DenseIndex", "faiss_threads", "load_faiss", "spr
 TRAINING_VECTORS = 65_536
 """Maximum number of vectors to train an index with."""
 
-_PROBED_LISTS = 4  # a search probes the number of lists of an inverted file, divided by this
+_PROBED_LISTS = 4  # a search probes one in 4 lists of an inverted file
 _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
 _MARGIN = 1.5  # safety factor on k / (share of accepted positions)
 
 _import_process: int | None = None
-"""The process that imported FAISS: this process, or one from which it was forked."""
+"""The id of the process that imported FAISS: this process, or a process from which this process was forked."""
 
 
 class DenseIndex:
     """Inner-product search over the vectors at positions 0 … n-1.
 
-    It uses positions, not ids: the caller keeps the ids in an array beside the index, and a deleted or filtered document
-    is a zero in a bit map. Read-only after :meth:`open` (FAISS aborts the process when a mapped index is changed).
+    The index knows positions, not ids: the caller keeps an array with the id at each position. In a search, a mask
+    leaves out positions of deleted or filtered documents. After :meth:`open`, the index is read-only, because FAISS
+    aborts the process if a mapped index is changed.
 
     Parameters
     ----------
@@ -60,19 +61,19 @@ class DenseIndex:
 
     @classmethod
     def empty(cls, dimension: int, kind: IndexKind, sample: Callable[[], F32]) -> DenseIndex:
-        """Create an empty index, trained if its kind needs training.
+        """Create an empty index; if its kind needs training, the index is trained.
 
         Parameters
         ----------
         dimension : int
         kind : IndexKind
         sample : callable
-            Returns vectors (s, dimension) to train with; called only if the kind needs training.
+            Returns vectors (s, dimension) for training. The function is called only if the kind needs training.
 
         Raises
         ------
         ConfigError
-            If FAISS cannot make such an index for these vectors.
+            If FAISS cannot make an index of this kind for these vectors.
         """
         faiss = load_faiss()
 
@@ -90,17 +91,18 @@ class DenseIndex:
         return cls(index)
 
     def add(self, vectors: F32) -> None:
-        """Append vectors (b, dimension) to an index from :meth:`empty` or :meth:`read`, not from :meth:`open`."""
+        """Append vectors (b, dimension); not possible after :meth:`open`."""
         with faiss_threads():
             self._index.add(vectors)
 
     def keep(self, kept: Mask) -> bool:
-        """Remove the positions where ``kept`` (n,) is False; the others close the gaps.
+        """Remove the positions where ``kept`` (n,) is False; later positions move up.
 
         Returns
         -------
         bool
-            False, with no change, if this kind of index does not store its vectors consecutively.
+            False if nothing was changed, because this kind of index does not store its vectors consecutively; else
+            True.
         """
         faiss = load_faiss()
 
@@ -113,23 +115,23 @@ class DenseIndex:
 
     @property
     def joinable(self) -> bool:
-        """Whether :meth:`join` can be used; not for graphs, and indexes that refine the results of another index."""
+        """Whether :meth:`join` is possible; not for graphs, nor for indexes that refine the results of another index."""
         faiss = load_faiss()
 
         codes = self._codes()
         joined = (faiss.IndexFlatCodes, faiss.IndexFastScan, faiss.IndexIVF)
-        # FAISS 1.13 keeps the factors of RaBitQfs beside its codes, and merges the codes alone
+        # FAISS 1.13 stores the factors of RaBitQfs beside the codes, but merges only the codes
         return isinstance(codes, joined) and not hasattr(codes, "factors_storage")
 
     def join(self, other: DenseIndex) -> None:
-        """Move the vectors of another index behind the vectors of this one; both must have been trained together."""
+        """Move the vectors of another index to the end of this index; both must be copies of one trained index."""
         faiss = load_faiss()
 
         shift = len(self) if isinstance(self._codes(), faiss.IndexIVF) else 0
         self._index.merge_from(other._index, shift)
 
     def clear(self) -> None:
-        """Remove all vectors; what the index was trained with is kept."""
+        """Remove all vectors; the index stays trained."""
         self._index.reset()
 
     def take(self, positions: npt.NDArray[np.int64]) -> F32:
@@ -139,7 +141,7 @@ class DenseIndex:
         return vectors
 
     def inner_products(self, positions: npt.NDArray[np.int64], query: F32) -> F32:
-        """Return the inner products (p,) of a query (dimension,) with the vectors at some positions of an exact index."""
+        """Return the inner products (p,) of a query (dimension,) and the vectors at given positions of an exact index."""
         products: F32 = self.take(positions) @ query
         return products
 
@@ -165,13 +167,13 @@ class DenseIndex:
         Raises
         ------
         CorruptionError
-            If it is not an index.
+            If the file is not an index.
         """
         return cls._read(path, load_faiss().IO_FLAG_MMAP_IFC)
 
     @classmethod
     def read(cls, path: Path) -> DenseIndex:
-        """Read an index file into memory, so that it can be changed; raises like :meth:`open`."""
+        """Read an index file into memory; this index can be changed. Errors are as from :meth:`open`."""
         return cls._read(path, 0)
 
     @classmethod
@@ -186,9 +188,9 @@ class DenseIndex:
     def nearest(
         self, query: F32, k: int, accepted: Mask | None = None
     ) -> tuple[npt.NDArray[np.int64], F32]:
-        """Return the k best positions and their inner products as the index computes them, best first.
+        """Return the k best positions, best first, with their inner products as the index computes them.
 
-        An exact index orders equal products by position.
+        In an exact index, positions with equal products are in ascending order.
 
         Parameters
         ----------
@@ -196,7 +198,7 @@ class DenseIndex:
         k : int
             At least 1.
         accepted : bool array (n,), optional
-            False where a position must not be returned.
+            For each position, whether it may be returned.
 
         Returns
         -------
@@ -208,7 +210,7 @@ class DenseIndex:
         if k == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         exact = isinstance(self._inner, load_faiss().IndexFlat)
-        # one more result shows whether further results have the same product as the last
+        # request one more result: it shows whether results after the last have the same product
         asked = min(k + 1, most) if exact else k
         while True:
             positions, scores, filtered = self._search_once(query, asked, accepted)
@@ -222,7 +224,7 @@ class DenseIndex:
                     positions, scores = self._reaching(query, least, accepted)
                 return _best(positions, scores, k)
             positions, scores = positions[:k], scores[:k]
-            # an approximate index may find fewer than k accepted positions: ask for more, in the end for all
+            # an approximate index may find fewer than k accepted positions: request more, in the end all
             if len(positions) == k or asked >= len(self):
                 return _best(positions, scores, k) if exact else (positions, scores)
             asked = min(len(self), max(4 * asked, int(_MARGIN * k * len(self) / most)))
@@ -230,7 +232,7 @@ class DenseIndex:
     def _reaching(
         self, query: F32, least: np.float32, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32]:
-        """Return all accepted positions with an inner product of at least ``least``; the index must be exact."""
+        """Return all accepted positions whose inner product is at least ``least``; the index must be exact."""
         below = float(np.nextafter(least, np.float32(-np.inf)))
         with faiss_threads(1):
             _, scores, positions = self._index.range_search(query[np.newaxis], below)
@@ -239,7 +241,7 @@ class DenseIndex:
         return positions, scores
 
     def _codes(self) -> Any:
-        """Return the index without the transformation of vectors that may precede it."""
+        """Return the index inside a transformation of the vectors, if there is one; else the index itself."""
         faiss = load_faiss()
 
         if isinstance(self._inner, faiss.IndexPreTransform):
@@ -249,10 +251,10 @@ class DenseIndex:
     def _search_once(
         self, query: F32, k: int, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32, bool]:
-        """Search once; also return whether the index itself applied the filter."""
+        """Search once; also tell whether the index has applied the mask itself."""
         faiss = load_faiss()
 
-        # OpenMP cannot divide one query among threads, and waiting threads double the cost
+        # one thread: OpenMP cannot divide one query, and waiting threads double the cost
         with faiss_threads(1):
             if accepted is not None and not accepted.all():
                 bits = np.packbits(accepted, bitorder="little")
@@ -273,7 +275,7 @@ class DenseIndex:
         faiss = load_faiss()
 
         if isinstance(self._inner, faiss.IndexIVF):
-            # probe more lists for larger k: a search for all vectors probes all lists
+            # a larger k probes more lists; a search for all vectors probes all lists
             probed = max(self._inner.nprobe, -(-self._inner.nlist * k // max(1, len(self))))
             kind = (
                 faiss.IVFRaBitQSearchParameters
@@ -289,7 +291,7 @@ class DenseIndex:
 
 
 def _best(positions: I64, scores: F32, k: int) -> tuple[I64, F32]:
-    """Return the k best positions with their scores, best first; equal scores are ordered by position."""
+    """Return the k best positions with their scores, best first; positions with equal scores ascend."""
     best = best_of(list(zip(positions.tolist(), scores.tolist(), strict=True)), k)
     return np.array([place for place, _ in best], np.int64), np.array(
         [s for _, s in best], np.float32
@@ -297,12 +299,12 @@ def _best(positions: I64, scores: F32, k: int) -> tuple[I64, F32]:
 
 
 def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
-    """Return at most ``most`` of the items, evenly spread."""
+    """Return at most ``most`` of the items, at even intervals."""
     return items[np.linspace(0, len(items) - 1, min(most, len(items)), dtype=np.int64)]
 
 
 def load_faiss() -> Any:
-    """Return the module FAISS, imported on first use; typed Any, because its stubs lack the Python constructors."""
+    """Return the module FAISS, imported on first use. Its type is Any: FAISS's stubs lack the Python constructors."""
     global _import_process
     import faiss
 
@@ -311,7 +313,7 @@ def load_faiss() -> Any:
 
 
 def _prepare(index: Any) -> None:
-    """Set parameters of an index for which FAISS' defaults are not good."""
+    """Set those parameters of an index whose default in FAISS is not good."""
     faiss = load_faiss()
 
     inner = faiss.downcast_index(index)
@@ -324,15 +326,15 @@ def _prepare(index: Any) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the reason in a FAISS error, without its place in the source code."""
+    """Return the reason in a FAISS error, without the place in FAISS's source code."""
     return quoted_error(RuntimeError(str(error).strip().splitlines()[-1].split("failed: ")[-1]))
 
 
 @contextmanager
 def faiss_threads(count: int | None = None) -> Iterator[None]:
-    """Limit the threads that FAISS uses for the calling thread; by default to one in a forked process.
+    """Limit the threads that FAISS uses for the calling thread; the default in a forked process is one.
 
-    OpenMP's threads do not exist in a forked child, which would wait for them without end.
+    In a forked process, OpenMP's threads do not exist, and the process would wait for them forever.
     """
     faiss = load_faiss()
 

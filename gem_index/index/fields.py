@@ -1,6 +1,6 @@
-"""The metadata of a snapshot's documents by field: the values that occur, and which of them each document has.
+"""The metadata of a snapshot by field: the different values, and the value of each document.
 
-A filter is then decided once per value instead of once per document.
+With these files, a filter is decided once per value instead of once per document.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gem_index.forking import cached_property
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 
 _HEADER = "fields.json"
-_MOST_VALUES = 65_535  # values of a field that codes can number; the code 0 stands for documents without the field
-_MOST_FIELDS = 64  # fields that are kept; each takes two bytes per document, or eight for numbers
+_MOST_VALUES = 65_535  # values of a field that a code can number; the code 0 means no value
+_MOST_FIELDS = 64  # stored fields; each takes two bytes per document, or eight for numbers
 _MOST_CHARACTERS = 8_000_000  # characters of the values of a field, as JSON
-_EXACT = 2**53  # float64 holds every whole number up to this one
+_EXACT = 2**53  # up to here, float64 represents every whole number
 _ZERO = r"\u0000"  # a zero byte in JSON
 
 _Places: TypeAlias = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Codes:
     values : sequence of str
         The values as JSON.
     codes : uint16 array (n,)
-        For each document, the position of its value in ``values``, plus one; 0 if it lacks the field.
+        For each document, 1 plus the position of its value in ``values``; 0 if the document lacks the field.
     """
 
     values: Sequence[str]
@@ -48,12 +48,12 @@ class Codes:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A field with many values, all of them numbers that float64 holds.
+    """A field with many values, which are all numbers that float64 represents exactly.
 
     Attributes
     ----------
     numbers : float64 array (n,)
-        The number of each document; NaN if it lacks the field.
+        The number of each document; NaN if the document lacks the field.
     """
 
     numbers: npt.NDArray[np.float64]
@@ -63,7 +63,7 @@ Column: TypeAlias = Codes | Numbers
 
 
 class SnapshotFields:
-    """The fields of a snapshot's metadata; the file of a field is read when a filter names the field.
+    """The fields of a snapshot's metadata. The file of a field is read when a filter first names the field.
 
     Parameters
     ----------
@@ -89,17 +89,17 @@ class SnapshotFields:
 
     @property
     def unsearched(self) -> _Places:
-        """Positions of the documents whose metadata holds a zero byte: no filter accepts them."""
+        """The positions of the documents whose metadata have a zero byte; no filter accepts these documents."""
         return np.array(self._header["unsearched"], dtype=np.int64)
 
     @property
     def names(self) -> list[str]:
-        """The names of the fields whose values are here."""
+        """The names of the fields whose values the files have."""
         return list(self._header["fields"])
 
     @property
     def left_out(self) -> tuple[list[str], bool]:
-        """The names of fields whose values are not here, and whether there are more of them."""
+        """The names of fields whose values the files do not have, and whether there are more such fields."""
         return self._header["left_out"], self._header["more"]
 
     def knows(self, name: str) -> bool:
@@ -108,12 +108,12 @@ class SnapshotFields:
         return name in header["fields"] or not (name in header["left_out"] or header["more"])
 
     def column(self, name: str) -> Column | None:
-        """Return the values of a field that is known; None if no document has it.
+        """Return the values of a known field; None if no document has the field.
 
         Raises
         ------
         CorruptionError
-            If its file cannot be read.
+            If the field's file cannot be read.
         """
         found = self._header["fields"].get(name)
         if found is None:
@@ -146,9 +146,9 @@ class FieldsWriter:
     Parameters
     ----------
     old : SnapshotFields, optional
-        The fields of earlier documents, which are continued.
+        The fields of earlier documents; new documents are added to them.
     kept : bool array, optional
-        Which of the earlier documents are still there.
+        For each earlier document, whether it is still present.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class FieldsWriter:
 
 
 class _Field:
-    """One field of the documents so far: codes of its values, or numbers if it has too many values."""
+    """One field of the documents so far: codes of values, or numbers if there are too many values."""
 
     def __init__(self, before: int) -> None:
         self.numbers = False
@@ -247,12 +247,12 @@ class _Field:
         return [_json(key) for key in self._codes]
 
     def append(self, entries: Sequence[tuple[int, Any]], size: int) -> bool:
-        """Add ``size`` documents; ``entries`` has the place and value of each one with the field.
+        """Add ``size`` documents; ``entries`` has the place and the value of each document that has the field.
 
         Returns
         -------
         bool
-            False if the values cannot be kept.
+            False if the values cannot be stored.
         """
         if not self.numbers and self._coded(entries, size):
             return True
@@ -296,7 +296,7 @@ class _Field:
 
 
 def _key(value: Any) -> tuple[type, Any]:
-    """Return the key of a value: 1, 1.0 and True are three values, although Python says they are equal."""
+    """Return the key of a value; 1, 1.0 and True have three keys, although they are equal in Python."""
     if isinstance(value, list | dict):
         return dict, json.dumps(value, ensure_ascii=False)
     return type(value), value

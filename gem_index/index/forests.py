@@ -1,4 +1,4 @@
-"""Find connected components in several threads; each thread joins pairs in its own forest."""
+"""Find connected components in several threads: each thread joins pairs in its own forest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def joined_forest(
     join: Callable[[int, I32], None],
     done: Callable[[int], None],
 ) -> I32:
-    """Return for each of ``count`` items the first one of its component.
+    """Return, for each of ``count`` items, the first item of its component.
 
     Parameters
     ----------
@@ -30,14 +30,15 @@ def joined_forest(
     threads : int
         At least 1.
     join : callable
-        Called with a task and an int32 array (count,): it joins the pairs of the task in this forest.
+        Joins the pairs of a task. The function gets the task and a forest, an int32 array (count,), and changes the
+        forest.
     done : callable
-        Called with each task after it is done, in order.
+        Called with each task when the task is done; tasks come in order.
 
     Returns
     -------
     int32 array (count,)
-        Positions; an item that no task joined has its own position.
+        The positions of these first items; an item that no task joined has its own position.
     """
     forests = [np.arange(count, dtype=np.int32) for _ in range(threads)]
     free: SimpleQueue[I32] = SimpleQueue()

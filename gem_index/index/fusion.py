@@ -1,4 +1,4 @@
-"""Fuse the results of dense search and of word search."""
+"""Fuse the results of a dense and a lexical search into the results of a hybrid search."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ __all__ = [
 ]
 
 FUSIONS = ("weighted", "rrf")
-"""How a hybrid search fuses its two lists: by their scores or by their ranks."""
+"""The ways to fuse the two lists of a hybrid search: ``weighted`` by scores, ``rrf`` by ranks."""
 
 DEPTH = 30
-"""First length of the lists to fuse by scores; they grow while a document outside them could be among the best."""
+"""The first length of the lists to fuse by scores; see :func:`fuse_scores`."""
 
 RANK_DEPTH = 100
-"""Length of the lists to fuse by ranks."""
+"""The length of the lists to fuse by ranks."""
 
 MATCH_WEIGHT = 2.25
-"""Weight of a word match; a cosine has weight 1 (docs/evaluation.md names the sets on which the weight was chosen)."""
+"""The weight of a match; a cosine has weight 1. docs/evaluation.md names the sets on which the weight was chosen."""
 
 _RANK_OFFSET = 60.0
 _DEEPER = 4  # factor by which the lists grow
 
 
 class ScoredLists(Protocol):
-    """The two lists of a hybrid search, and the scores of documents that one of them lacks."""
+    """The two lists of a hybrid search, and the scores of documents that are missing from one of the lists."""
 
     @property
     def exact(self) -> bool:
-        """Whether the list of the nearest is exact: no document outside it has a larger cosine than its last entry.
+        """Whether :meth:`nearest` is exact: no document outside its list has a larger cosine than the last entry.
 
-        An approximate index may miss documents, which are then found by words alone.
+        An approximate index may miss documents; these are then found only by words.
         """
         ...
 
@@ -56,7 +56,7 @@ class ScoredLists(Protocol):
         ...
 
     def matching(self, depth: int) -> Hits:
-        """Return the ``depth`` best (seq, match); matches are 0 to 1, see :func:`gem_index.index.terms.match_weights`."""
+        """Return the ``depth`` best (seq, match); for the match, see :func:`gem_index.index.terms.match_weights`."""
         ...
 
     def cosines(self, seqs: Ids) -> F32:
@@ -64,17 +64,20 @@ class ScoredLists(Protocol):
         ...
 
     def matches(self, seqs: Ids) -> Mapping[int, float]:
-        """Return the matches of ascending seqs; seqs without a match may be missing."""
+        """Return the matches of ascending seqs; seqs with the match 0 may be missing."""
         ...
 
 
 def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
-    """Return the k best documents by (cosine + 2.25 match) / 3.25, equal scores by seq, and their cosines.
+    """Return the k best by (cosine + 2.25 match) / 3.25, and their cosines; equal scores are in the order of seqs.
 
-    A cosine and a match do not depend on other documents, so a weak list stays weak. A document outside both lists has at
-    most the fused score of the lists' last entries. While this bound is above the k-th score, the lists are made longer (the
-    threshold algorithm: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware", PODS 2001). So, if the first
-    list is exact, the result is the same as if all documents were scored.
+    A cosine and a match do not depend on the other results, so a list with only weak results gives them low scores.
+
+    The score of a document outside both lists is at most the fused score of the last entries of the two lists. While
+    this bound is above the k-th score, longer lists are requested. So, if the list of the nearest is exact, the result
+    is the same as if all documents were scored.
+
+    Source: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware" (the threshold algorithm), PODS 2001.
     """
     depth = max(DEPTH, k)
     while True:
@@ -88,17 +91,17 @@ def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
 
 
 def _score_bound(hits: Hits, depth: int) -> float:
-    """Return an upper bound of the scores outside of a list: its last score, or minus infinity if it holds all documents."""
+    """Return an upper bound of the scores outside a list: its last score, or minus infinity if it has all documents."""
     return hits[-1][1] if len(hits) >= depth else -math.inf
 
 
 def _fuse_lists(
     lists: ScoredLists, dense: Hits, matching: Hits, k: int, depth: int
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the cosines of the documents of two lists, and the scores of the documents that may be among the k best.
+    """Return the cosines of the documents in two lists, and the scores of those that may be among the k best.
 
-    A document that is missing from one list has at most the score of that list's last entry; its missing score is computed
-    only if that could bring it among the k best.
+    If a document is missing from one list, its score there is at most the score of the list's last entry. The missing
+    score is computed only if, with this bound, the document could be among the k best.
     """
     cosine, match = dict(dense), dict(matching)
     least_cosine = dense[-1][1] if dense and lists.exact else 1.0
@@ -132,9 +135,9 @@ def fused(cosine: float, match: float) -> float:
 
 
 def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:
-    """Return the k best of two lists by the sum of 1 / (60 + rank) over their first hundred entries.
+    """Return the k best documents by the sum of 1 / (60 + rank) over the first hundred entries of two lists.
 
-    Longer lists do not change these scores: documents outside both hundreds follow, by their rank in the first list.
+    Longer lists do not change these scores. Documents outside both hundreds follow, in the order of the dense list.
 
     Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
     """

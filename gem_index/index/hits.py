@@ -1,4 +1,4 @@
-"""Search hits (documents with scores), and tests for membership among document ids."""
+"""Order search hits (documents with scores), and find ids in arrays of ids."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Hits: TypeAlias = list[tuple[int, float]]
 
 
 ROUNDING = 1e-6
-"""Scores that differ by less count as equal, because two ways to compute a float32 sum round it differently."""
+"""Scores that differ by less than this count as equal, because float32 sums depend on the order of summation."""
 
 
 def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best hits, best first; hits whose scores differ only by rounding get one score, and are ordered by id."""
+    """Return the k best hits, best first; scores that differ only by rounding become one score, with ascending ids."""
     order = sorted(found, key=lambda pair: -pair[1])
     best: Hits = []
     end = 0
@@ -36,7 +36,7 @@ def best_of(found: Hits, k: int) -> Hits:
 
 
 def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:
-    """Return the k best places with their scores, best first; equal scores are ordered by place."""
+    """Return the k best places with their scores, best first; places with equal scores ascend."""
     if k < len(places):
         kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
         places, scores = places[kept], scores[kept]
@@ -45,11 +45,11 @@ def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:
 
 
 def members(ids: Ids, wanted: Ids) -> Mask:
-    """Return a mask of the ids that are in ``wanted``; both arrays ascend. Fast for few wanted ids among many ids."""
+    """Return a mask of the ids that are in ``wanted``; both arrays ascend. This is fast if ``wanted`` is short."""
     mask = np.zeros(len(ids), dtype=np.bool_)
     if (
         len(ids) and ids[-1] - ids[0] == len(ids) - 1
-    ):  # without gaps, the place of an id follows from the id
+    ):  # the ids have no gaps, so the place of an id is known
         inside = slice(*np.searchsorted(wanted, [ids[0], ids[-1] + 1]))
         mask[wanted[inside] - ids[0]] = True
         return mask
@@ -60,7 +60,7 @@ def members(ids: Ids, wanted: Ids) -> Mask:
 
 
 def among(ids: Ids, wanted: Ids) -> Mask:
-    """Return a mask of the ids that are in ``wanted``, which ascends; the ids may have any order. Fast for few ids."""
+    """Return a mask of the ids that are in ``wanted``. Only ``wanted`` must ascend. This is fast if ``ids`` is short."""
     if not len(wanted):
         return np.zeros(len(ids), dtype=np.bool_)
     places = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)

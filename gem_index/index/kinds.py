@@ -1,4 +1,4 @@
-"""The kind of FAISS index of a collection: chosen by size, by a short name, or by a FAISS factory string."""
+"""The kind of a collection's FAISS index: chosen by the number of vectors, or given by a name or a factory string."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ __all__ = ["AUTOMATIC", "KINDS", "IndexKind", "check_kind", "resolve_kind"]
 AUTOMATIC = "auto"
 QUANTISED = "pq"
 KINDS = ("flat", "pq", "rabitq", "sq8", "ivf", "hnsw")
-"""Short names; any other kind is a FAISS factory string."""
+"""The short names of kinds; any other kind is a FAISS factory string."""
 
 _BREAK_EVEN = 20_000
-"""From this number of vectors on, product quantisation with re-scoring is faster than a flat scan (docs/performance.md)."""
+"""For this many vectors or more, product quantisation is faster than a flat scan (docs/performance.md)."""
 
 _CANDIDATES, _CANDIDATES_PER_RESULT = 200, 4
 _QUANTISED, _QUANTISED_PER_RESULT = (
     1000,
     20,
 )  # candidates of a product quantiser (docs/performance.md)
-_LEAST_PARTS = 64  # about this many parts of a product quantiser; more if parts would be longer than the next number
-_LONGEST_PART = 4  # most numbers in a part
+_LEAST_PARTS = 64  # parts of a product quantiser, about; more if a part would be too long
+_LONGEST_PART = 4  # numbers in a part, at most
 
 
 @dataclass(frozen=True)
 class IndexKind:
-    """A kind of index for vectors of a certain number and dimension.
+    """A kind of index, for a certain number of vectors of a certain dimension.
 
     Attributes
     ----------
     name : str
-        One of ``KINDS``, or the factory string.
+        One of ``KINDS``, or a factory string.
     factory : str
         The argument of ``faiss.index_factory``.
     """
@@ -45,11 +45,11 @@ class IndexKind:
 
     @property
     def exact(self) -> bool:
-        """Whether its scores are the exact cosines; otherwise the best candidates are scored again."""
+        """Whether the scores of the index are the exact cosines. If not, the candidates are scored again."""
         return self.factory == "Flat"
 
     def candidates(self, k: int) -> int:
-        """Return how many candidates to request from the index for k results."""
+        """Return the number of candidates to request from the index for k results."""
         if self.exact:
             return k
         if self.name == QUANTISED:
@@ -60,10 +60,10 @@ class IndexKind:
 def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
     """Return the kind of index for some vectors.
 
-    Many vectors get a product quantiser with 4 bits per part, which is scanned whole in registers (André, Kermarrec and Le
-    Scouarnec, "Cache locality is not enough", VLDB 2015). GEM removes the directions that sentences share. So its vectors
-    form no clusters, and graphs and inverted lists miss neighbours. A scan over 32 bytes per vector takes a millisecond for
-    a million vectors.
+    For many vectors, ``auto`` chooses a product quantiser with 4 bits per part. All codes are scanned in registers
+    (André, Kermarrec and Le Scouarnec, "Cache locality is not enough", VLDB 2015). With 32 bytes per vector, the scan
+    takes a millisecond for a million vectors. Graphs and inverted lists would miss neighbours: GEM removes the
+    directions that sentences share, so its vectors form no clusters.
     """
     if kind == AUTOMATIC:
         kind = "flat" if vectors < _BREAK_EVEN else QUANTISED
@@ -80,15 +80,15 @@ def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
 
 
 def _quantiser(dimension: int) -> str:
-    """Return the factory string of a product quantiser; vectors are padded with zeros so that equal parts fill them."""
+    """Return the factory string of a product quantiser; zeros fill up a vector if equal parts do not divide it."""
     numbers = min(_LONGEST_PART, max(1, round(dimension / _LEAST_PARTS)))
     parts = -(-dimension // numbers)
     padding = "" if parts * numbers == dimension else f"Pad{parts * numbers},"
     return f"{padding}PQ{parts}x4fs"
 
 
-# FAISS parses strings that it cannot build safely: some end the process or use all memory. The accepted form is
-# [TRANSFORM,][IVFn,|HNSWm,]CODE[,Refine(Flat)], with numbers that fit the vectors.
+# FAISS accepts strings that end the process or use all memory. So only this form is accepted:
+# [TRANSFORM,][IVFn,|HNSWm,]CODE[,Refine(Flat)], with numbers that suit the vectors.
 _FACTORY = re.compile(
     r"(?:(?P<transform>PCAR?|OPQ|RR)(?P<size>\d{1,5})(?:_(?P<out>\d{1,5}))?,)?"
     r"(?:IVF(?P<lists>\d{1,5}),|HNSW(?P<links>\d{1,3})(?:,|$))?"
@@ -101,7 +101,7 @@ _BITS = range(1, 11)
 
 
 def check_kind(kind: str, dimension: int) -> None:
-    """Check that FAISS can build a kind of index for vectors of a dimension.
+    """Check that FAISS can build a kind of index for vectors of this dimension.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def check_kind(kind: str, dimension: int) -> None:
 
 
 def _is_safe(factory: str, dimension: int) -> bool:
-    """Tell whether a factory string is of the accepted form, with numbers that fit."""
+    """Tell whether a factory string is of the accepted form, with numbers that suit the dimension."""
     found = _FACTORY.fullmatch(factory)
     if found is None:
         return False

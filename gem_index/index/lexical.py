@@ -1,4 +1,4 @@
-"""Search by words: BM25 over terms, with tantivy. `lexical_tail` scores the documents that are not in the files."""
+"""Search by words: BM25 over terms, with tantivy. `lexical_tail` scores documents that are not in the files yet."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _TEXT, _ID = "text", "id"
 _META, _FILES = (
     "meta.json",
     ".managed.json",
-)  # files of tantivy: the list of segments, and the list of all files
+)  # tantivy's list of segments, and its list of all files
 _WRITER_BYTES = 64_000_000
-_FEW_IDS = 300  # up to this many, one query per id is faster than a set query
-_NAMED_IDS = 20_000  # at most this many accepted ids become part of the query
+_FEW_IDS = 300  # for at most this many ids, one query per id is faster than a set query
+_NAMED_IDS = 20_000  # if more ids are accepted, they are not part of the query
 
 
 @cache
@@ -57,7 +57,7 @@ def _id_query(ids: list[int]) -> Any:
 
 @contextmanager
 def _report_damage(folder: Path) -> Iterator[None]:
-    """Convert tantivy's errors on damaged files, including Rust panics, to CorruptionError."""
+    """Convert tantivy's errors for damaged files, including Rust panics, to CorruptionError."""
     try:
         yield
     except BaseException as error:
@@ -70,18 +70,19 @@ def _report_damage(folder: Path) -> Iterator[None]:
 
 
 class LexicalIndex:
-    """A BM25 index over the words of documents, or of their pieces, in immutable files.
+    """A BM25 index over the words of documents or of their pieces; its files never change.
 
     Parameters
     ----------
     index : tantivy.Index
     folder : Path
-        The folder of its files.
+        The folder of the index files.
 
     Attributes
     ----------
     documents : int
-        Number of documents in its statistics; deleted documents and their terms are still counted.
+        The number of documents in the index's statistics. The statistics also count deleted documents and the terms of
+        deleted documents.
     """
 
     def __init__(self, index: Any, folder: Path) -> None:
@@ -109,18 +110,18 @@ class LexicalIndex:
         ----------
         folder : Path
         blocks : iterable of (ids, texts)
-            An id may come several times, once for each piece of its document.
+            The documents. An id occurs once for each piece of its document.
         analyzer : Analyzer
         old : Path, optional
-            An existing index folder by the same analyzer. Its documents are reused: its files are immutable and are
-            hard-linked.
+            The folder of an existing index by the same analyzer. Its files, which never change, are hard-linked, so the
+            new index also has its documents.
         dead : int64 array, optional
-            Ids in the old folder to delete.
+            The documents of the old folder that the new index leaves out.
 
         Returns
         -------
         tuple of int
-            How many texts were added, and how many terms they hold.
+            The number of added texts, and the number of their terms.
 
         Raises
         ------
@@ -147,7 +148,7 @@ class LexicalIndex:
         folder.mkdir(mode=0o700)
         if old is not None:
             for path in old.iterdir():
-                if path.name.endswith(".json"):  # the list of files is replaced, not linked
+                if path.name.endswith(".json"):  # tantivy changes its lists of files
                     shutil.copyfile(path, folder / path.name)
                 elif path.suffix != ".lock" and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
@@ -179,10 +180,10 @@ class LexicalIndex:
 
     @staticmethod
     def join(folder: Path, parts: Sequence[Path]) -> None:
-        """Join the indexes of several folders, which :meth:`write` wrote, in a new folder.
+        """Join several indexes of :meth:`write` in a new folder.
 
-        tantivy's segments are immutable files with names of their own: the files are linked, and their
-        lists are concatenated.
+        tantivy's segments are files that never change and have unique names: the files are linked, and the lists of
+        segments are concatenated.
         """
         folder.mkdir(mode=0o700)
         metas = [json.loads((part / _META).read_text()) for part in parts]
@@ -209,14 +210,14 @@ class LexicalIndex:
         Raises
         ------
         CorruptionError
-            If they cannot be read.
+            If the files cannot be read.
         """
         import tantivy
 
         with _report_damage(folder):
             if os.access(folder, os.W_OK):
                 return cls(tantivy.Index.open(str(folder)), folder)
-            # tantivy creates a lock file in every folder that it reads
+            # tantivy would create a lock file in the folder
             with tempfile.TemporaryDirectory(prefix="gem-index-") as links:
                 for path in folder.iterdir():
                     if path.suffix == ".lock":
@@ -226,12 +227,12 @@ class LexicalIndex:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The words of the documents, including deleted ones; read on first use.
+        """The words of the documents, including deleted documents; the words are read on first use.
 
         Raises
         ------
         CorruptionError
-            If it cannot be read.
+            If the file of words cannot be read.
         """
         with _report_damage(self._folder):
             return Vocabulary.read(self._folder)
@@ -242,18 +243,18 @@ class LexicalIndex:
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
     def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
-        """Return the k best (id, score), best first; if an id has several texts, the best counts.
+        """Return the k best (id, score), best first; if an id has several texts, the best score counts.
 
-        Hits with equal scores come in the order of the files. That is the order of the ids, except in segments that tantivy
-        has merged. A search for fewer hits returns the beginning of a search for more.
+        Hits with equal scores are in the order of the files. This is the order of the ids, except in segments that
+        tantivy has merged. A search with a smaller k returns the beginning of the result of a larger k.
 
         Parameters
         ----------
         terms : mapping of str to float
-            Terms of the index's analyzer; the weight of a term multiplies its BM25 score.
+            The terms of the query, from the index's analyzer, each with the factor of its BM25 score.
         k : int
         wanted : int64 array
-            Ids to accept, ascending, all of them in the files.
+            The accepted ids, ascending; all of them must be in the files.
         """
         import tantivy
 

@@ -1,4 +1,4 @@
-"""BM25 in memory, over documents that are not in the index files yet."""
+"""Search by words in memory: BM25 over documents that are not in the index files yet."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["LexicalTail"]
 
 
 class LexicalTail:
-    """BM25 in memory, over documents that are not in the files yet; more can be added while others search.
+    """A BM25 index in memory, over documents that are not in the files yet; adding is possible while other threads search.
 
-    A document has the score that it would have in the files: the constants are the same, and the statistics are the files'
-    statistics if there are files.
+    A document has the score that it would have in the files, because the constants are the same. If there are files,
+    their statistics are used.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class LexicalTail:
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
         self.vocabulary = Vocabulary()
-        # of each term: places, ascending, and counts
+        # for each term, the ascending places of its texts, and its counts there
         self._postings: dict[str, tuple[list[int], list[int]]] = {}
-        # of each place: id and length of its text
+        # for each place, the id and the length of the text
         self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)
 
     @classmethod
     def of(
         cls, analyzer: Analyzer, parts: Sequence[CountedTexts], terms: Iterable[str]
     ) -> LexicalTail:
-        """Return an index of counted texts that has only some terms; the id of a text is its place."""
+        """Return an index of counted texts with only the given terms; the id of a text is its place."""
         tail = cls(analyzer)
         for part in parts:
             begin = len(tail)
@@ -65,12 +65,12 @@ class LexicalTail:
         return len(self._rows[0])
 
     def add(self, ids: Ids, texts: Sequence[str]) -> None:
-        """Add texts; one thread at a time.
+        """Add texts; only one thread may do this at a time.
 
         Parameters
         ----------
         ids : int64 array (n,)
-            Ascending, after the ids that are there; an id may come several times, once for each piece of its document.
+            Ascending, and above all ids in the index; an id occurs once for each piece of its document.
         texts : sequence of str
         """
         before, lengths = self._rows
@@ -82,14 +82,14 @@ class LexicalTail:
         for place, terms in enumerate(analysed, len(before)):
             for term, times in Counter(terms).items():
                 places, counts = self._postings.setdefault(term, ([], []))
-                # the count goes first, because other threads find the text by its place
+                # first the count, because other threads find the text by its place
                 counts.append(times)
                 places.append(place)
         added = np.array([len(terms) for terms in analysed], np.float64)
         self._rows = np.append(before, ids), np.append(lengths, added)
 
     def frequencies(self, terms: Iterable[str], alive: Ids) -> dict[str, int]:
-        """Return how many texts contain each term; only texts whose ids are in ``alive``, which ascends, count."""
+        """Return the number of texts that contain each term; only texts with an id in ``alive`` (ascending) count."""
         there = among(self._rows[0], alive)
         return {term: int(np.count_nonzero(there[self._of(term, there)[0]])) for term in terms}
 
@@ -107,7 +107,7 @@ class LexicalTail:
         Parameters
         ----------
         alive : int64 array
-            The ids, ascending, whose texts are there; texts with other ids are neither hits nor part of the statistics.
+            The ids that count, ascending. Texts with other ids are neither hits nor part of the statistics.
         """
         ids, lengths = self._rows
         there = among(ids, alive)
@@ -140,7 +140,7 @@ class LexicalTail:
         return list(best.items())
 
     def _of(self, term: str, there: Mask) -> tuple[I64, I64]:
-        """Return the places and counts of a term; texts that were added after ``there`` was made are left out."""
+        """Return the places and counts of a term; texts that were added after the mask ``there`` was made are left out."""
         places, times = self._postings.get(term, ([], []))
         count = bisect_left(places, len(there))
         return np.array(places[:count], np.int64), np.array(times[:count], np.int64)

@@ -1,4 +1,4 @@
-"""Connected components of near vectors, exact, without all pairs of inner products."""
+"""Find the connected components of near vectors, exactly, but without computing the inner products of all pairs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gem_index.kernels.near_pairs import STEP, TILE, join_near, sketch_sets
 __all__ = ["near_components"]
 
 _SLACK = 1e-5  # more than the rounding error of a bound in float32
-_SAMPLE = 20_000  # vectors from which the directions are computed
-_COMPARED = 2_000  # about this many of them are compared to choose the size of the bounds
-_SURVIVORS = 5e-4  # share of far pairs that may pass the bound: a pair in one of 16 rows of a tile
+_SAMPLE = 20_000  # vectors from which the principal directions are computed
+_COMPARED = 2_000  # vectors, about, that are compared to choose the size of the bounds
+_SURVIVORS = 5e-4  # share of far pairs that may pass the bound: one pair in 16 rows of a tile
 _BLOCK = 8192  # vectors that are projected at once
 _TASK = 16  # tiles per task of a thread
 
@@ -30,34 +30,34 @@ def near_components(
     sets: tuple[I32, I64] | None = None,
     least_overlap: float = 0.0,
 ) -> I32:
-    """Return for each vector the first one of its component, where pairs with inner product >= threshold are joined.
+    """Return, for each vector, the first vector of its component; pairs with inner product >= threshold are joined.
 
-    All pairs are tested. A rotation does not change inner products. For two vectors x = (x1, x2) and y = (y1, y2), the
-    Cauchy-Schwarz inequality gives the bound x·y <= x1·y1 + |x2||y2|. The bound needs only few numbers if x1 and y1 are the
-    parts along the principal directions. Pairs whose bound reaches the threshold are tested exactly, if they are not joined
-    already.
+    All pairs are tested, first by a bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality
+    gives the bound x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts
+    along the principal directions. Then the bound needs only few numbers. If the bound of a pair reaches the threshold
+    and the pair is not joined yet, the pair is tested exactly.
 
     Parameters
     ----------
     vectors : float32 array (n, d)
-        Of length at most 1; may be mapped. Zero vectors are near no vector.
+        Vectors of length at most 1; the array may be mapped. Zero vectors are near no vector.
     threshold : float
         Above 0, at most 1.
     threads : int
         At least 1.
     report : callable, optional
-        Called with the number of pairs that have been compared, and the number of all pairs.
+        Called with the number of compared pairs and the number of all pairs.
     labels : int32 array (n,), optional
         Vectors of different labels are not joined.
     sets : tuple, optional
-        A set for each vector: the members (m,) of all sets, each set ascending, and where each begins (n + 1,).
+        A set for each vector: the members (m,) of all sets, each set ascending, and the begin of each set (n + 1,).
     least_overlap : float
-        With ``sets``: two vectors are joined only if their sets have at least this Jaccard similarity.
+        The least Jaccard similarity: with ``sets``, two vectors are joined only if their sets reach it.
 
     Returns
     -------
     int32 array (n,)
-        Positions; a vector that is near no other has its own position.
+        The positions of these first vectors; a vector that is near no other vector has its own position.
     """
     count = len(vectors)
     if count < 2:
@@ -106,7 +106,7 @@ def _tiles(vectors: F32, threshold: float) -> F32:
 
 
 def _size(sample: F32, directions: F32, threshold: float) -> int:
-    """Return how many numbers per vector a bound needs so that few pairs of a sample (s, d) must be tested exactly."""
+    """Return the numbers per vector that a bound needs, so that few pairs of a sample (s, d) need an exact test."""
     far = sample @ sample.T < threshold
     for size in range(2 * STEP, len(directions), STEP):
         short = _shortened(sample, directions, size)
@@ -116,7 +116,7 @@ def _size(sample: F32, directions: F32, threshold: float) -> int:
 
 
 def _shortened(vectors: F32, directions: F32, size: int) -> F32:
-    """Return the parts (n, size) of vectors (n, d) along the first directions; the last number is the length of the rest."""
+    """Return the parts (n, size) of vectors (n, d) along the first directions; the last is the length of the rest."""
     short = np.zeros((len(vectors), size), np.float32)
     parts = np.asarray(vectors) @ directions[:, : size - 1]
     short[:, : parts.shape[1]] = parts

@@ -1,4 +1,4 @@
-"""Connected components of sets with a high Jaccard similarity, exact, without all pairs."""
+"""Find the connected components of sets with a high Jaccard similarity, exactly, but without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ def overlap_components(
     report: Callable[[int, int], None] | None = None,
     labels: I32 | None = None,
 ) -> I32:
-    """Return for each set the first one of its component, where pairs with a Jaccard similarity >= threshold are joined.
+    """Return, for each set, the first set of its component; pairs with a Jaccard similarity >= threshold are joined.
 
-    The result is the same as if all pairs were compared. The sets of such a pair share at least ⌈threshold · s⌉
-    members, if s is the size of either set. So, in any order of the members that all sets follow, their first shared member
-    is in the prefix of both sets. The prefix of a set is its first s - ⌈threshold · s⌉ + 1 members (Bayardo, Ma and Srikant,
-    "Scaling up all pairs similarity search", 2007). The rarest members come first, and only pairs whose prefixes share a
-    member are compared.
+    Only pairs whose prefixes share a member are compared, but the result is the same as for all pairs (Bayardo, Ma and
+    Srikant, "Scaling up all pairs similarity search", 2007).
+
+    The prefix of a set of s members is its first s - ⌈threshold · s⌉ + 1 members; all sets use one order of the
+    members. Two sets with enough similarity share at least ⌈threshold · s⌉ members, for the size s of each of the two
+    sets. So their first shared member is in the prefix of both. The rarest members come first, because then few
+    prefixes share a member.
 
     Parameters
     ----------
     members : int32 array (m,)
-        The members of all sets, each set ascending. Members are numbered from 0; rare ones have small numbers.
+        The members of all sets, each set ascending. Members are numbered from 0; rare members have small numbers.
     begins : int64 array (n + 1,)
         The position of each set in ``members``.
     threshold : float
@@ -44,14 +46,14 @@ def overlap_components(
     threads : int
         At least 1.
     report : callable, optional
-        Called with the number of sets that have been compared, and the number of all sets.
+        Called with the number of compared sets and the number of all sets.
     labels : int32 array (n,), optional
         Sets of different labels are not joined.
 
     Returns
     -------
     int32 array (n,)
-        Positions; a set without similar sets, and an empty set, has its own position.
+        The positions of these first sets. An empty set, or a set without a similar set, has its own position.
     """
     sizes = np.diff(begins).astype(np.int32)
     count = len(sizes)
@@ -90,7 +92,7 @@ def overlap_components(
 def _lists(
     members: I32, begins: I64, sizes: I32, order: I32, threshold: float
 ) -> tuple[I64, I32, I32]:
-    """Return where each member's list of sets begins, the ranks of these sets, and the member's position in each set."""
+    """Return the begin of each member's list of sets, the ranks of these sets, and the member's position in each set."""
     least = np.maximum(np.ceil(threshold * sizes - _SLACK), 1)
     lengths = np.where(sizes > 0, sizes - least + 1, 0).astype(np.int64)[order]
     ranks = np.repeat(np.arange(len(order), dtype=np.int32), lengths)

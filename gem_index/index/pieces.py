@@ -13,16 +13,16 @@ __all__ = ["PieceIndex"]
 
 
 class PieceIndex:
-    """Search by the best vector of each document.
+    """Searches documents by their best vector.
 
     Parameters
     ----------
     index : DenseIndex
         The vectors of all pieces, document after document.
     counts : int64 array (n,)
-        How many pieces each document has, at least 1.
+        The number of pieces of each document, at least 1.
     vectors : VectorRows or DenseIndex, optional
-        The exact vectors: the exact index itself, or the rows beside an approximate index.
+        The exact vectors: the index itself if it is exact, else the rows beside the approximate index.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class PieceIndex:
     def nearest(
         self, query: F32, k: int, accepted: Mask | None = None, proposed: int | None = None
     ) -> tuple[I64, F32]:
-        """Return the k best documents by position, and the inner product of the best vector of each; best first.
+        """Return the positions of the k best documents, best first, and the inner product of the best vector of each.
 
         Parameters
         ----------
         query, k, accepted
-            As for :meth:`DenseIndex.nearest`, but for documents.
+            As for :meth:`DenseIndex.nearest`, but k and the mask count documents.
         proposed : int, optional
-            How many vectors an approximate index proposes, by default k; the exact vectors beside it score them again.
+            The number of vectors that an approximate index proposes, by default k. The exact vectors score them again.
         """
         rows = None if accepted is None else np.repeat(accepted, self.counts)
         asked = max(k, proposed or k)
@@ -73,11 +73,11 @@ class PieceIndex:
             asked *= 2
 
     def vectors_of(self, accepted: Mask) -> int:
-        """Return how many vectors the accepted documents have together."""
+        """Return the number of vectors of all accepted documents."""
         return int(np.count_nonzero(accepted) if self._one_each else self.counts[accepted].sum())
 
     def whole(self, positions: I64) -> Mask:
-        """Tell for each position whether its document has only one vector."""
+        """Tell, for each position, whether its document has only one vector."""
         return np.asarray(self.counts[positions] == 1)
 
     def take(self, positions: I64) -> F32:

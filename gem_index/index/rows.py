@@ -1,4 +1,4 @@
-"""Vectors in 16 bits per number beside an approximate index: the scores of its candidates are computed from them."""
+"""Vectors with 16 bits per number, beside an approximate index, from which the scores of candidates are computed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BLOCK = 1 << 20  # bytes
 
 
 class VectorRows:
-    """Vectors of at most unit length in fixed point: a number x is stored as round(32767 x), in two bytes.
+    """Vectors of length at most 1 in fixed point: a number x is stored as round(32767 x), in two bytes.
 
-    Inner products of unit vectors are off by less than 1e-4. The rows are in several files, one after the other: a file is
-    never changed, and a later snapshot links the files of an earlier one.
+    The error of an inner product of unit vectors is less than 1e-4. The rows are in several files, one after the other.
+    A file never changes; a later snapshot links the files of an earlier snapshot.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ class VectorRows:
         Raises
         ------
         CorruptionError
-            If the files lack a position; only a damaged index proposes such a one.
+            If the files do not have a position; only a damaged index proposes such a position.
         """
         from gem_index.kernels.rows import score_rows
 
         if positions.max(initial=0) >= len(self):  # the kernels do not check positions
             raise CorruptionError(
-                f"the index proposes vector {positions.max()} of {len(self)}; expected one that it holds"
+                f"the index proposes vector {positions.max()} of {len(self)}; expected a vector that exists"
             )
         found = np.empty(len(positions), np.float32)
         scaled = query / _SCALE
@@ -94,7 +94,7 @@ class VectorRows:
         return found
 
     def _by_part(self, positions: I64) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
-        """Yield each part that holds some of the positions, a mask of these positions, and their places in the part."""
+        """Yield each part with some of the positions, a mask of these positions, and their places in the part."""
         if len(self._parts) == 1:
             yield self._parts[0], slice(None), positions
             return
@@ -105,15 +105,15 @@ class VectorRows:
 
 
 class RowsWriter:
-    """Appends vectors to a file of rows; a file that stays empty is removed at the end of the ``with`` block.
+    """Appends vectors to a file of rows; if the file stays empty, the end of the ``with`` block removes it.
 
     Parameters
     ----------
     path : Path
-        Created, or replaced by a copy of the rows to keep.
+        The file to write. If the file exists, a copy of the rows to keep replaces it.
     dimension : int
     keep : int
-        How many rows of an existing file to keep.
+        The number of rows of an existing file to keep.
     """
 
     def __init__(self, path: Path, dimension: int, keep: int = 0) -> None:
@@ -121,7 +121,7 @@ class RowsWriter:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         size = keep * dimension * _TYPE.itemsize
         self._hash = hashlib.sha256()
-        # write a copy: a snapshot that is in use may have linked the old file before a kill
+        # write a copy: before a kill, a snapshot that is in use may have linked the old file
         new = path.with_name(f".{path.name}.new")
         self._file = new.open("wb")
         for block in _blocks(path, size):
@@ -162,10 +162,10 @@ class RowsWriter:
 
 
 def continued(old: Path, folder: Path, dimension: int) -> RowsWriter:
-    """Link the rows of an old folder into a new one; return a writer for the rows after them.
+    """Link the rows of an old folder into a new folder; return a writer for the rows after them.
 
-    The first file that is at most as large as all files after it together, and those files, are copied into one new file
-    instead. So there are few files, and each row is seldom copied.
+    Not all files are linked. If a file is at most as large as all files after it together, this file and the files
+    after it are copied into one new file. So there are few files, and each row is seldom copied.
     """
     files = _files(old)
     sizes = [path.stat().st_size for path in files]
@@ -180,7 +180,7 @@ def continued(old: Path, folder: Path, dimension: int) -> RowsWriter:
 
 
 def linked(folder: Path, olds: Sequence[Path]) -> None:
-    """Link the rows of several folders into a new one, one after the other."""
+    """Link the rows of several folders into a new folder, one after the other."""
     folder.mkdir(mode=0o700)
     for number, path in enumerate(path for old in olds for path in _files(old)):
         numbered(folder, number).hardlink_to(path)
@@ -195,7 +195,7 @@ def rows_digest(path: Path, rows: int, dimension: int) -> str:
 
 
 def numbered(folder: Path, number: int) -> Path:
-    """Return the path of a folder's file of this number, from 0."""
+    """Return the path of the file with this number in a folder; numbers begin at 0."""
     return folder / f"{number:04d}{_SUFFIX}"
 
 

@@ -1,4 +1,4 @@
-"""Snapshots: immutable generations of a collection's index files; :mod:`gem_index.index.snapshot_writing` writes them."""
+"""Snapshots: index files that never change. :mod:`gem_index.index.snapshot_writing` writes them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COUNTS, ROWS, FIELDS = "pieces.npy", "rows", "fields"
 
 
 class Snapshot:
-    """One snapshot: the ids of its documents, an index over their vectors, and an index over their words.
+    """One snapshot: the ids of its documents, an index of their vectors, and an index of their words.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ class Snapshot:
     ids : int64 array (n,)
         Ascending.
     index : PieceIndex
-        Position i holds the vectors of ``ids[i]``.
+        Position i has the vectors of the document ``ids[i]``.
     kind : IndexKind
     mean_terms : float
-        Mean number of words of a piece.
+        The mean number of terms of a piece.
 
     Attributes
     ----------
     fields : SnapshotFields, optional
-        The metadata by field; None for few documents, or if an earlier version wrote the snapshot.
+        The metadata by field. None if there are few documents, or if an earlier version wrote the snapshot.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Snapshot:
 
     @property
     def words(self) -> LexicalIndex:
-        """The index over words; opened on first use."""
+        """The word index, which is opened on first use."""
         if self._words is None:
             self._words = LexicalIndex.open(self.directory / WORDS)
         return self._words
@@ -78,7 +78,7 @@ class Snapshot:
         Raises
         ------
         CorruptionError
-            If it is incomplete or damaged.
+            If the snapshot is incomplete or damaged.
         """
         for name, expected in files.items():
             path = directory / name
@@ -112,7 +112,7 @@ class Snapshot:
 
     @staticmethod
     def damage(directory: Path, files: FileTable) -> list[str]:
-        """Return one line for each file that is missing or changed."""
+        """Return one line of text for each file that is missing or changed."""
         lines = []
         for name, expected in files.items():
             path = directory / name
@@ -124,7 +124,7 @@ class Snapshot:
 
 
 def piece_counts(directory: Path, documents: int) -> I64:
-    """Return the number of pieces of each document; without a file of these numbers, each document has one."""
+    """Return the number of pieces of each document; without a file of these numbers, each document has one piece."""
     path = directory / COUNTS
     if not path.exists():
         return np.ones(documents, np.int64)
@@ -132,17 +132,17 @@ def piece_counts(directory: Path, documents: int) -> I64:
 
 
 def fields_of(directory: Path) -> SnapshotFields | None:
-    """Return the metadata by field; None if there are no such files."""
+    """Return the metadata by field; None if the snapshot has no files of fields."""
     return SnapshotFields(directory / FIELDS) if (directory / FIELDS).is_dir() else None
 
 
 def open_fields(directory: Path) -> tuple[SnapshotFields, Ids] | None:
-    """Open the metadata by field and the ids of its documents, without the index; None without such files or documents.
+    """Open the metadata by field and the ids, without the index; None without documents or files of fields.
 
     Raises
     ------
     CorruptionError
-        If the ids cannot be read, or the fields have another number of documents.
+        If the ids cannot be read, or the numbers of ids and of documents in the fields differ.
     """
     fields = fields_of(directory)
     if fields is None:
@@ -161,7 +161,7 @@ def open_fields(directory: Path) -> tuple[SnapshotFields, Ids] | None:
 def values_of(
     directory: Path, index: DenseIndex, exact: bool, dimension: int
 ) -> DenseIndex | VectorRows | None:
-    """Return the exact vectors of a snapshot; None if an earlier version stored none beside the index."""
+    """Return the exact vectors of a snapshot; None if an earlier version stored only an approximate index."""
     if exact:
         return index
     return VectorRows.open(directory / ROWS, dimension) if (directory / ROWS).is_dir() else None

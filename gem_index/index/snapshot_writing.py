@@ -51,37 +51,37 @@ __all__ = [
 
 _BLOCK = 4096
 _LEAST_DOCUMENTS = 20_000
-"""Snapshots with fewer documents have no files of fields, because a filter reads all metadata in 15 ms."""
+"""Snapshots with fewer documents have no files of fields: without them, a filter takes at most 15 ms."""
 
 Blocks: TypeAlias = Iterable[tuple[Ids, Sequence[str]]]
-"""Ids (``documents.seq``, ascending over all blocks), and a text for each."""
+"""Blocks of ids (``documents.seq``, ascending over all blocks) with a text for each id."""
 
 
 class SnapshotSource(Protocol):
-    """The documents that a snapshot is made of, and how they are encoded."""
+    """The documents of a snapshot, and the functions that encode them."""
 
     def texts(self, after: int) -> Blocks:
         """Iterate over the texts of the documents after an id."""
         ...
 
     def metadata(self, after: int) -> Blocks | None:
-        """Iterate over the metadata, as JSON, of the documents after an id; None for a snapshot without files of fields."""
+        """Iterate over the metadata (JSON) of the documents after an id; return None to write no files of fields."""
         ...
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
-        """Return the pieces of b texts, in order, and how many each text has, int64 (b,)."""
+        """Return the pieces of b texts, in order, and the number of pieces of each text, int64 (b,)."""
         ...
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
-        """Return the vectors of the pieces of b texts (p, dimension), and how many each text has, int64 (b,)."""
+        """Return the vectors of the pieces of b texts (p, dimension), and the number of pieces of each text, int64 (b,)."""
         ...
 
     def empty(self, kind: IndexKind) -> DenseIndex:
-        """Return an empty index of a kind, trained if it needs training."""
+        """Return an empty index of a kind; if the kind needs training, the index is trained."""
         ...
 
     def report(self, stage: str, last: int) -> None:
-        """Record that a stage is finished up to an id."""
+        """Report that a stage is finished up to an id."""
         ...
 
 
@@ -94,11 +94,11 @@ class NewSnapshot:
     kind : IndexKind
     dimension : int
     fingerprint : str
-        The fingerprint of the encoder that makes the vectors, and of how texts are divided and analysed.
+        The index fingerprint: the encoder's fingerprint, the chunking and the analyzer.
     analyzer : Analyzer
     source : SnapshotSource
     checkpoint : Checkpoint, optional
-        Saved progress to resume from and to update during a long build.
+        The saved progress; a long build resumes from it and updates it.
     """
 
     kind: IndexKind
@@ -115,30 +115,31 @@ def write_snapshot(
     old: tuple[Path, Ids] | None = None,
     files: FileTable | None = None,
 ) -> FileTable:
-    """Write a new snapshot atomically: complete on return, absent on error.
+    """Write a new snapshot; after an error, no incomplete snapshot is left.
 
     Parameters
     ----------
     directory : Path
-        The directory to create; must not exist.
+        The directory to create. It must not exist.
     new : NewSnapshot
     old : tuple of Path and int64 array, optional
-        An undamaged snapshot with vectors of the same encoder, and the ids of its documents that are still stored. The words
-        of these documents are reused. Their vectors are reused too, unless the new index is exact and the old one is not.
+        An undamaged snapshot with vectors of the same encoder, and the ids of its documents that are still present. The
+        words of these documents are reused. Their vectors are reused too, except if the new index is exact and the old
+        index is not.
     files : mapping, optional
-        Hashes and sizes of the files of the old snapshot; files that the new snapshot shares are not read again.
+        The hashes and sizes of the old snapshot's files. With them, files that both snapshots share are not read again.
 
     Returns
     -------
     mapping
-        Hash and size of each file, for :meth:`Snapshot.damage`.
+        The hash and size of each file, for :meth:`Snapshot.damage`.
     """
     publish_directory(directory, lambda folder: fill_snapshot(folder, new, old))
     return _table(directory, {} if old is None or files is None else _by_inode(old[0], files))
 
 
 def fill_snapshot(folder: Path, new: NewSnapshot, old: tuple[Path, Ids] | None = None) -> None:
-    """Write the files of a snapshot into an empty folder, as :func:`write_snapshot` does, but do not sync or hash them."""
+    """Write the files of a snapshot into an empty folder, like :func:`write_snapshot`, but without syncing and hashes."""
     taken = None if old is None else _load_old(*old)
     built = None if taken is None else _extend(new, taken, folder / ROWS)
     built = built or _build(new, folder / ROWS)
@@ -149,18 +150,18 @@ def fill_snapshot(folder: Path, new: NewSnapshot, old: tuple[Path, Ids] | None =
 def join_snapshots(
     directory: Path, new: NewSnapshot, shards: Sequence[Path], ids: Ids
 ) -> FileTable:
-    """Join several snapshots, the shards, to one, which is written as by :func:`write_snapshot`; nothing is encoded again.
+    """Join several snapshots (shards) into a new snapshot, like :func:`write_snapshot`; nothing is encoded again.
 
     Parameters
     ----------
     directory : Path
-        The directory to create; must not exist, and lies in the file system of the shards.
+        The directory to create. It must not exist, and must be in the same file system as the shards.
     new : NewSnapshot
     shards : sequence of Path
         Snapshots of one encoder and one kind; the ids ascend from each shard to the next. The files of the shards are
-        linked. If the kind needs training, all shards were made from the same trained index.
+        linked. If the kind needs training, all shards must come from the same trained index.
     ids : int64 array (n,)
-        The documents that the shards must hold together.
+        The documents that the shards must have together.
 
     Returns
     -------
@@ -170,7 +171,7 @@ def join_snapshots(
     Raises
     ------
     CorruptionError
-        If a shard cannot be read, or the shards hold other documents.
+        If a shard cannot be read, or the shards have other documents.
     """
 
     def fill(folder: Path) -> None:
@@ -191,7 +192,7 @@ def join_snapshots(
 
 
 def _table(directory: Path, known: Mapping[int, Mapping[str, str | int]]) -> FileTable:
-    """Return hash and size of each file; files with known inodes are not read again."""
+    """Return the hash and size of each file; files with known inodes are not read again."""
     return {
         path.relative_to(directory).as_posix(): known.get(path.stat().st_ino)
         or {"sha256": sha256_of_file(path), "bytes": path.stat().st_size}
@@ -205,7 +206,7 @@ def _by_inode(directory: Path, files: FileTable) -> dict[int, Mapping[str, str |
 
 
 def _write_built(folder: Path, new: NewSnapshot, built: Built, old: _OldSnapshot | None) -> None:
-    """Write the index, the documents of its positions, and the fields of metadata."""
+    """Write the index, the ids at its positions, and the fields of the metadata."""
     built.index.write(folder / INDEX)
     np.save(folder / IDS, built.ids)
     if len(built.index) != len(built.ids):
@@ -250,7 +251,7 @@ def _new_rows(new: NewSnapshot, rows: Path) -> RowsWriter | None:
 
 
 def _add_after(new: NewSnapshot, start: Built, after: int) -> Built:
-    """Add the documents after an id to an index that holds the earlier ones, and close its rows."""
+    """Add the documents after an id to an index of the earlier documents, and close its file of rows."""
     ids, counts = [start.ids], [start.counts]
     with start.rows or nullcontext():
         for block, texts in new.source.texts(after):
@@ -266,7 +267,7 @@ def _add_after(new: NewSnapshot, start: Built, after: int) -> Built:
 
 @dataclass(frozen=True)
 class _OldSnapshot:
-    """A snapshot whose vectors and words are reused."""
+    """An existing snapshot whose vectors and words are reused."""
 
     directory: Path
     ids: Ids
@@ -303,7 +304,7 @@ def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
 
 
 def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
-    """Reuse the vectors of an old snapshot; None if it has no vectors, or if only the new index is exact."""
+    """Reuse the vectors of an old snapshot; None if it has no vectors, or if the new index is exact and the old is not."""
     if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
         return None
     kept = np.repeat(old.kept, old.counts)
@@ -334,7 +335,7 @@ def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
 
 
 def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built:
-    """Join the vectors of shards: copy the codes if the shards are of the new kind, else index the vectors."""
+    """Join the vectors of shards: if the shards are of the new kind, copy the codes; else index the vectors again."""
     ids = np.concatenate([shard.ids for shard in shards])
     counts = np.concatenate([shard.counts for shard in shards])
     if all(shard.factory == new.kind.factory for shard in shards):
@@ -355,7 +356,7 @@ def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built
 
 
 def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None) -> None:
-    """Write the metadata by field; read only the metadata of new documents."""
+    """Write the metadata by field; only the metadata of new documents are read."""
     known = None if old is None else fields_of(old.directory)
     if old is None or known is None:
         writer, after = FieldsWriter(), 0
@@ -370,7 +371,7 @@ def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None
 
 
 def _write_words(folder: Path, new: NewSnapshot, old: _OldSnapshot | None) -> tuple[int, int]:
-    """Write the word index; return the numbers of all documents and words ever added, for the mean length."""
+    """Write the word index; return the numbers of all texts and terms ever added, for the mean length."""
 
     def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
         for block, texts in new.source.texts(after):

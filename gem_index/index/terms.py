@@ -27,14 +27,14 @@ K1, B = 1.2, 0.75
 """The parameters of BM25, with the values that tantivy uses."""
 
 BACKGROUND_WORDS = 30
-"""Number of words in each background text."""
+"""The number of words of each background text; see :func:`match_weights`."""
 
 _BACKGROUND = 500  # number of background texts
 _NUMBER = 3.0  # weight factor of a term with a digit in a match
 
 
 class Alternative(NamedTuple):
-    """A form that a query contains, and a synonym of this form, which counts as much."""
+    """The terms of a form in a query, and the terms of a synonym of this form; both weigh the same."""
 
     form: tuple[str, ...]
     other: tuple[str, ...]
@@ -42,13 +42,13 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The distinct terms of a query, and the terms of the synonyms of its words.
+    """The distinct terms of a query, and the terms of its synonyms.
 
     Attributes
     ----------
     own : tuple of str
     alternatives : tuple of Alternative
-        The terms of the forms.
+        For each form in the query and each synonym of it, the terms of both.
     """
 
     own: tuple[str, ...]
@@ -58,7 +58,7 @@ class QueryTerms:
     def of(
         cls, query: str, analyzer: Analyzer, synonyms: Mapping[str, Iterable[str]] | None = None
     ) -> QueryTerms:
-        """Return the terms of a query; ``synonyms`` has the other forms for each form that it contains."""
+        """Return the terms of a query; for each form in the query, ``synonyms`` has the other forms."""
         alternatives = (
             Alternative(tuple(analyzer.terms(form)), tuple(analyzer.terms(other)))
             for form, others in (synonyms or {}).items()
@@ -78,25 +78,29 @@ def match_weights(
 ) -> dict[str, float]:
     """Return the weight of each term's BM25 score in a match.
 
-    A match is the weighted share of a query's terms that a document holds, from 0 to 1: sum_t w_t f_t / sum_t w_t. f_t, from
-    0 to 1, is BM25's term frequency over its upper bound k1 + 1, so it depends on the term's count and the document's
-    length. w_t is idf_t squared, so that the one rare word of a question outweighs its common phrases. A term of at least
-    two characters with a digit counts three times: people identify things by numbers, and word vectors hold almost no
-    information about them. Terms that no document holds count in the total, so a document that holds
-    only the "is" of a question hardly matches. A small collection cannot tell common words from rare ones. So idf is
-    computed from its documents together with 500 texts of 30 English words drawn by Zipf's law (docs/evaluation.md lists the
-    alternatives tried). In another language, these texts contain none of the words.
+    A match is the weighted share of a query's terms that a document has, from 0 to 1: sum_t w_t f_t / sum_t w_t.
 
-    Synonyms add nothing to the total: the terms of another form together weigh as much as the terms of the query's form. A
-    document that holds both forms can therefore have a match above 1.
+    - f_t, from 0 to 1, is BM25's term frequency, divided by its upper bound k1 + 1. It depends on the term's count and
+      the document's length.
+    - w_t is idf_t squared, so one rare word of a question outweighs many common words.
+    - A term of at least two characters with a digit counts three times: people identify things by numbers, and word
+      vectors have almost no information about numbers.
+    - Terms that no document has count in the total. So a document that has only the "is" of a question has a match near
+      0.
+    - A small collection cannot distinguish common words from rare words. So idf is computed from its documents and 500
+      background texts of 30 English words, drawn by Zipf's law (docs/evaluation.md lists the alternatives tried). In
+      another language, the background texts contain none of the words.
+
+    Synonyms add nothing to the total: the terms of another form together weigh as much as the terms of the query's
+    form. Therefore a document that has both forms can have a match above 1.
 
     Parameters
     ----------
     terms : QueryTerms
     frequencies : mapping of str to int
-        How many documents hold each term; the caller omits terms that :func:`counts_in_match` excludes.
+        The number of documents that have each term; the caller leaves out terms that :func:`counts_in_match` excludes.
     documents : int
-        Number of documents, including deleted ones if the frequencies count them.
+        The number of documents; it includes deleted documents if the frequencies do.
     analyzer : Analyzer
         The analyzer that made the terms.
     """
@@ -121,7 +125,8 @@ def match_weights(
 def counts_in_match(term: str, held: int) -> bool:
     """Tell whether a term of a query counts in a match.
 
-    Words with symbols and parts of words repeat other terms of the query. So they count only if a document has them.
+    Words with symbols, and parts of words, repeat other terms of the query. So such a term counts only if a document
+    has it.
     """
     return held > 0 or not has_symbols(term)
 
@@ -132,7 +137,7 @@ def _background(analyzer: Analyzer) -> dict[str, float]:
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
         for term in analyzer.terms(word):
-            shares[term] += 0.1 / (rank + 2.7)  # Zipf's law, as in docs/algorithm.md, section 7
+            shares[term] += 0.1 / (rank + 2.7)  # Zipf's law: docs/algorithm.md, section 7
     return {
         term: _BACKGROUND * (1 - (1 - share) ** BACKGROUND_WORDS) for term, share in shares.items()
     }
@@ -143,5 +148,5 @@ def _is_numeric(term: str) -> bool:
 
 
 def inverse_frequency(held: float, documents: float) -> float:
-    """Return the idf of BM25 for a term, by the number of documents that contain it."""
+    """Return the idf of BM25 for a term that ``held`` of all documents contain."""
     return math.log1p((documents - held + 0.5) / (held + 0.5))

@@ -1,4 +1,4 @@
-"""The words of a collection, among which corrections of mistyped words are found."""
+"""The words of a collection, for the correction of mistyped words."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["VOCABULARY", "Vocabulary", "may_be_mistyped", "words_to_keep"]
 VOCABULARY = "vocabulary.txt"
 """The file of a vocabulary in the folder of the word index, with one word per line."""
 
-_LEAST = 5  # least number of letters of a word that may have one error
-_LONG = 9  # least number of letters of a word that may have two errors
-_LONGEST = 40  # largest number of letters of a word that is corrected
+_LEAST = 5  # letters of the shortest word that may have one error
+_LONG = 9  # letters of the shortest word that may have two errors
+_LONGEST = 40  # letters of the longest word that is corrected
 
 
 @cache
@@ -26,10 +26,10 @@ def _frequent() -> frozenset[str]:
 
 
 def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
-    """Tell by its form whether a word of a query may be corrected; the caller checks that no document contains the word.
+    """Tell whether a word of a query may be corrected; the caller has checked that no document contains the word.
 
-    Short words, numbers, frequent English words and words of scripts without blanks are never corrected, and no word is if
-    the language is ``none``.
+    Short words, numbers, frequent English words and words of scripts without blanks are never corrected. If the
+    language is ``none``, no word is corrected.
     """
     return (
         _LEAST <= len(token) <= _LONGEST
@@ -41,12 +41,12 @@ def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
 
 
 def words_to_keep(tokens: Iterable[str]) -> Iterator[str]:
-    """Iterate over the tokens of a text that may be corrections of mistyped words."""
+    """Iterate over those tokens that may serve as corrections of mistyped words."""
     return (token for token in tokens if _LEAST - 1 <= len(token) <= _LONGEST and token.isalpha())
 
 
 class Vocabulary:
-    """Distinct words; more can be added while others search.
+    """Distinct words; words can be added while other threads search.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class Vocabulary:
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
-        # these lists only grow: another thread may be searching one
+        # these lists only grow, because another thread may be searching in one of them
         self._by_letter: dict[str, list[str]] = {}
         self.add(words)
 
     def add(self, words: Iterable[str]) -> None:
-        """Add words; one thread at a time."""
+        """Add words; only one thread may do this at a time."""
         for word in words:
             if word not in self._known:
                 self._known.add(word)
@@ -72,9 +72,9 @@ class Vocabulary:
             yield from words
 
     def near(self, word: str) -> dict[str, int]:
-        """Return the words with the same first letter and at most one error; two errors in a word of nine letters or more.
+        """Return the words with the same first letter and at most one error, or two if ``word`` has nine letters or more.
 
-        The value of a word is its number of errors.
+        The value of a returned word is its number of errors.
 
         An error is a missing, added or wrong letter, or two letters that changed places (optimal string
         alignment).
@@ -94,11 +94,11 @@ class Vocabulary:
     def write(self, folder: Path) -> None:
         """Write the words into a folder, sorted, one per line."""
         with (folder / VOCABULARY).open("w", encoding="utf-8", newline="\n") as file:
-            for letter in sorted(self._by_letter):  # sorting all at once would stop other threads
+            for letter in sorted(self._by_letter):  # one sort of all words would stop other threads
                 file.writelines(f"{word}\n" for word in sorted(self._by_letter[letter]))
 
     @classmethod
     def read(cls, folder: Path) -> Vocabulary:
-        """Return the words that :meth:`write` wrote; none for a folder of an earlier version."""
+        """Return the words that :meth:`write` wrote; there are none in a folder of an earlier version."""
         path = folder / VOCABULARY
         return cls(path.read_text(encoding="utf-8").split("\n")[:-1]) if path.exists() else cls()

@@ -1,4 +1,4 @@
-"""The statistics of the words of texts, counted in parts."""
+"""Count the statistics of the terms of texts; parts of the texts can be counted separately."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["WordStatistics"]
 
 @dataclass
 class WordStatistics:
-    """The number of texts and terms, and for each term the number of texts that contain it.
+    """The numbers of texts and terms, and, for each term, the number of texts that contain it.
 
-    The statistics of parts add up to the statistics of the whole.
+    The sum of the statistics of all parts is the statistics of all texts.
     """
 
     texts: int = 0
@@ -22,7 +22,7 @@ class WordStatistics:
 
     @property
     def mean_terms(self) -> float:
-        """Mean number of terms of a text; 0 without texts."""
+        """The mean number of terms of a text; 0 without texts."""
         return self.terms / max(self.texts, 1)
 
     def count(self, terms: Sequence[str]) -> None:

@@ -27,12 +27,12 @@ from gem_index.settings import load_settings
 __all__ = ["FolderReader", "ReadFile"]
 
 _NOT_GIVEN: tuple[object, ...] = (None, "", [])
-_AHEAD = 4  # files that each process may convert ahead of the file whose documents are read now
+_AHEAD = 4  # files that each process may convert before their documents are needed
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file whose documents were all taken."""
+    """A file whose documents have all been read."""
 
     found: FoundFile
     sha256: str
@@ -41,46 +41,48 @@ class ReadFile:
 
 @dataclass
 class FolderReader:
-    """The files of a folder as documents.
+    """Reads the files of a folder as documents.
 
-    A file is a document: its id is the path relative to the folder; its metadata are ``path``, ``title``, ``modified``
-    (UTC), ``type`` (the ending of its name), and the fields that the file itself contains. An entry of an archive
-    (``.mbox``, ``.warc``, ``.zim``) is a document with the id ``path#entry``. Other processes convert the files, with limits
-    of time and memory.
+    Each file is a document. Its id is the path relative to the folder. Its metadata are ``path``, ``title``,
+    ``modified`` (UTC), ``type`` (the ending of the file name), and the fields that the file itself contains. Each entry
+    of an archive (``.mbox``, ``.warc``, ``.zim``) is a document with the id ``path#entry``. Other processes convert the
+    files, with limits of time and memory.
 
     Parameters
     ----------
     folder : str or Path
-        A folder, or one file, whose id is then its name.
+        A folder or a single file. The id of a single file is its name.
     glob : sequence of str
-        Only files that match one of these patterns, as in ``.gitignore``; by default all files of the kinds that are known.
+        Patterns, as in ``.gitignore``: only files that match one of them are read. Default: all files of known kinds.
     exclude : sequence of str
-        Files and folders that are left out.
+        Patterns of files and folders to leave out.
     gitignore : bool, optional
-        Whether to skip what ``.gitignore`` files exclude; by default as when this folder was last read, else False.
+        Whether to leave out files that ``.gitignore`` excludes. Default: as when this folder was last read; False for a
+        new folder.
     checksum : bool
-        Look for changes by the content of each file, not by its size and time.
+        Find changed files by their content, not by their size and time.
     encoding : str, optional
-        The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default.
+        The Python name of the encoding of text files, or ``auto`` to detect the encoding; UTF-8 by default.
     on_problem : callable, optional
-        Called with each file that cannot be read, which is then left out; without it the first one is raised.
+        Called with each file that cannot be read; the file is then left out. Without this function, the first such file
+        raises an error.
 
     Attributes
     ----------
     skipped : int
-        Number of files that could not be read so far.
+        The number of unreadable files so far.
     empty : list of str
-        Paths of files without text, such as scans, that were read so far.
+        The paths of the files without text that were found so far, such as scans.
     unseen : list of str
-        Paths of folders and files that could not be looked at so far, and ids of entries of archives.
+        The paths of folders and files, and the ids of entries of archives, that could not be looked at so far.
     records : list of str
-        Paths of files of records (JSON, CSV and others) that were found so far; a folder's reader does not read them.
+        The paths of files of records (JSON, CSV and others) that were found so far. This reader does not read them.
 
     Raises
     ------
     InputError
-        While iterating: there is no such folder, no file in it that is read, or no such encoding; UnreadableFileError if a
-        file cannot be read.
+        While iterating: the folder does not exist, it has no file to read, or the encoding is unknown;
+        UnreadableFileError if a file cannot be read.
     """
 
     folder: str | Path
@@ -97,7 +99,7 @@ class FolderReader:
 
     @property
     def location(self) -> str:
-        """The absolute path of the folder, by which a collection knows it."""
+        """The absolute path of the folder; a collection identifies the folder by this path."""
         return os.path.realpath(user_path(self.folder))
 
     @property
@@ -112,7 +114,7 @@ class FolderReader:
         return {name: value for name, value in given.items() if value not in _NOT_GIVEN}
 
     def adopt(self, options: Mapping[str, Any]) -> None:
-        """Use the options of the last time this folder was read, for options that are not given."""
+        """For options that are not given, use the options with which this folder was last read."""
         given = self.choices
         for name, value in options.items():
             if name not in given:
@@ -124,7 +126,7 @@ class FolderReader:
         return root if root.is_file() else root / found.path
 
     def full_name(self, path: str) -> str:
-        """Return the absolute name of a path in the folder, or of an entry of an archive."""
+        """Return the absolute name of a path in the folder, which may be an entry of an archive."""
         root = Path(self.location)
         return f"{root.parent if root.is_file() else root}/{path}"  # the name of an entry may contain //
 
@@ -181,7 +183,7 @@ class FolderReader:
         ----------
         files : iterable of FoundFile
         on_read : callable
-            Called after the last document of a file.
+            Called with a file after its last document.
         """
         settings = load_settings()
         size = settings.threads
@@ -229,7 +231,7 @@ class FolderReader:
         pages: Iterator[Page | str],
         on_read: Callable[[ReadFile], None],
     ) -> Iterator[Document]:
-        """Iterate over the documents of a file; a problem is reported or raised with the name of the file."""
+        """Iterate over the documents of a file; a problem is reported or raised, with the name of the file."""
         taken = 0
         with self._reported(found.path):
             for page in pages:
@@ -275,7 +277,7 @@ class FolderReader:
 
 
 def _once_all_are_read(pages: Iterator[Page | str]) -> Iterator[Page | str]:
-    """Read all pages into a temporary file, and iterate over them if there was no error."""
+    """Read all pages into a temporary file; if there was no error, iterate over them."""
     with TemporaryFile("w+", encoding="utf-8") as file:
         for page in pages:
             file.write(json.dumps(page if isinstance(page, str) else asdict(page)) + "\n")

@@ -1,4 +1,4 @@
-"""Read documents from files of records of every format, each also compressed."""
+"""Read documents from files of records; all formats may be compressed."""
 
 from __future__ import annotations
 
@@ -54,69 +54,75 @@ class DocumentReader:
     Parameters
     ----------
     names : sequence of str
-        Paths; ``-`` is standard input.
+        The paths of the files; ``-`` is standard input.
     format : str, optional
-        One of ``FORMATS`` for all inputs; by default from each file's name, for standard input from its first byte.
+        One of ``FORMATS``, for all inputs. By default, the name of a file tells its format; for standard input, the
+        first byte does.
     id_field : str, optional
-        The field of the id; by default ``id``. A record without an id gets a hash of its content as id, so that the same
-        record is the same document in every file, and another record replaces nothing.
+        The field of the id; by default ``id``. A record without an id gets a hash of its content as id. So the same
+        record is the same document in every file, and a different record does not replace it.
     text_fields : sequence of str
-        The fields of the text; several are joined by a blank line. With ``subject*2`` the words of the subject count twice
-        (:class:`~gem_index.text.tokens.WeightedText`); a field name with an asterisk needs a weight (``NAME*1``).
+        The fields of the text; several fields are joined by a blank line. With ``subject*2``, the words of the subject
+        count twice (:class:`~gem_index.text.tokens.WeightedText`). A field whose name has an asterisk needs a weight
+        (``NAME*1``).
     on_problem : callable, optional
-        Called with each bad record, which is then skipped; without it the first one is raised. To skip documents with a
-        repeated id, all ids are held in memory; without this function only the store detects repeated ids, see
-        :meth:`naming_duplicates`.
+        Called with each bad record, which is then skipped. Without this function, the first bad record raises an error.
+        With this function, documents with a repeated id are skipped too, so all ids are in memory. Without it, only the
+        store detects repeated ids; see :meth:`naming_duplicates`.
     max_record_bytes : int
-        Maximum length of a record: of a line, or of an element of a JSON file.
+        The largest length of a record, which is a line or an element of a JSON file.
     encoding : str, optional
-        The encoding of text files by its Python name, or ``auto`` to detect it; UTF-8 by default. A byte order mark of
-        another encoding is an error. Parquet, ``.xlsx`` and ``Posts.xml`` files define their own encoding.
+        The Python name of the encoding of text files, or ``auto`` to detect the encoding; UTF-8 by default. A byte
+        order mark of another encoding is an error. Parquet, ``.xlsx`` and ``Posts.xml`` files define their own
+        encoding.
     header : bool
         Whether the first row of a table (CSV, TSV, ``.xlsx``) has the names of its columns.
     column_names : sequence of str, optional
-        Names of the columns of a table, instead of the names in the header; without header and names they are ``column1``,
-        ``column2`` and so on.
+        The names of the columns of a table, instead of the names in the header. Without header and names, the columns
+        are called ``column1``, ``column2`` and so on.
     delimiter : str, optional
-        The character between the fields of CSV and TSV, or ``tab``; by default recognised in the first row.
+        The character between the fields of CSV and TSV, or ``tab``. By default, the first row tells it.
     quote : str, optional
-        The character around the fields of CSV and TSV, or ``none``; by default ``"`` for CSV, ``none`` for TSV.
+        The character around the fields of CSV and TSV, or ``none``. Default: ``"`` for CSV, ``none`` for TSV.
     table : str, optional
-        The sheet of a spreadsheet, by default the first; or the key of the list in a JSON object, such as ``data.items``.
+        In a spreadsheet, the name of the sheet, by default the first. In a JSON object, the key of the list of records,
+        such as ``data.items``.
     types : str or mapping
         The types of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
         :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
     clean : sequence of str
-        What to remove from the text fields before they are joined: ``html`` (tags, comments, scripts; entities are resolved)
-        or ``auto`` (the same in texts that are clearly HTML), ``quotes`` and ``signatures`` (of mail).
+        What to remove from the text fields before they are joined. ``html`` removes tags, comments and scripts, and
+        resolves entities; ``auto`` does the same only in texts that are clearly HTML. ``quotes`` and ``signatures``
+        remove these parts of mail.
     duplicates : {"stop", "first", "last"}
-        What to do when two records have the same id: stop with an error, or keep the first or the last. ``first`` keeps all
-        ids in memory; ``last`` does too, and reads the inputs twice, standard input from a temporary file.
+        What happens if two records have the same id: stop with an error, keep the first record, or keep the last
+        record. With ``first`` and ``last``, all ids are in memory. ``last`` reads the inputs twice; standard input is
+        first copied to a temporary file.
     on_end : callable, optional
-        Called at the end with a list of notes: one line about each decision or change (types, detected encodings, cleaned
-        texts, repeated ids).
+        Called at the end with a list of notes. Each note is one line about a decision or a change: types, detected
+        encodings, cleaned texts, repeated ids.
     all_columns : bool
-        Whether each column that ``types`` names has to be in one of the files; otherwise it may be missing, as in the next
-        file of a collection.
+        Whether each column that ``types`` names must be in at least one of the files. If False, a column may be
+        missing, because the types can come from earlier files of a collection.
     part : Part, optional
-        Read only this part of the one input. CSV and TSV are read whole.
+        Read only this part of the input; there must be one input. CSV and TSV files are always read whole.
     open_file : callable, optional
-        Opens an input by its name for reading bytes, unpacked; by default as a file.
+        Opens an input by its name, and returns a stream of its unpacked bytes. By default, inputs are files.
 
     Attributes
     ----------
     skipped : int
-        Number of bad records skipped so far.
+        The number of bad records that were skipped so far.
 
     Raises
     ------
     ConfigError
-        If a field's weight is not a number from 0.01 to 100, or an option is none of its values.
+        If a field's weight is not a number from 0.01 to 100, or an option has another value.
     MissingExtraError
-        While iterating: the package that reads the format is not installed.
+        While iterating: the package for the format is not installed.
     InputError
-        While iterating: a file is missing, empty, of unknown format, or changed while it was read; RecordError if one record
-        is wrong.
+        While iterating: a file is missing, empty or of unknown format, or was changed while it was read; RecordError
+        for a bad record.
     """
 
     names: Sequence[str]
@@ -161,9 +167,9 @@ class DocumentReader:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The arguments for reading records that differ from their defaults, as JSON values.
+        """The reading options: the arguments for reading records that differ from their defaults, as JSON values.
 
-        Types that were decided while reading are among them.
+        They include types that were decided while reading.
         """
         found: dict[str, Any] = {}
         if self.id_field is not None:
@@ -185,7 +191,7 @@ class DocumentReader:
             self._findings = Findings()
             good = 0
             for number, document in self._documents({}):
-                # a document with a former id comes from a record without an id, which repeats no id
+                # a record without an id cannot repeat one; its document may have an id of an earlier version
                 if document.former_id is None and not kept.keeps(number, document.id):
                     self._findings.repeated += 1
                     continue
@@ -195,10 +201,12 @@ class DocumentReader:
                 raise changed_meanwhile(", ".join(self.names))
         self._end()
         if not good and self.part.whole:
-            raise InputError(f"all {self.skipped} records were bad; expected at least one good one")
+            raise InputError(
+                f"all {self.skipped} records were bad; expected at least one good record"
+            )
 
     def _documents(self, places: dict[str, str]) -> Iterator[tuple[int, Document]]:
-        """Iterate over the number and the document of each good record; bad ones are reported."""
+        """Iterate over the number and the document of each good record; bad records are reported."""
         number = 0
         for name in self.names:
             empty = True
@@ -229,7 +237,7 @@ class DocumentReader:
         """Return the number of the last record of each id."""
         report, skipped = self.on_problem, self.skipped
         if report is not None:
-            self.on_problem = lambda _: None  # the second reading reports
+            self.on_problem = lambda _: None  # only the second reading reports bad records
         try:
             return {
                 composed(document.id): number
@@ -241,7 +249,7 @@ class DocumentReader:
 
     @contextmanager
     def _readable_twice(self) -> Iterator[None]:
-        """Copy standard input to a temporary file in the block.
+        """During the block, use a copy of standard input in a temporary file.
 
         Raises
         ------
@@ -260,12 +268,12 @@ class DocumentReader:
 
     @contextmanager
     def naming_duplicates(self) -> Iterator[None]:
-        """Replace a DuplicateIdError from the block by an error that names the lines, found by reading the files again.
+        """Replace a DuplicateIdError from the block by an error that names the lines; the files are read again to find them.
 
         Raises
         ------
         RecordError
-            Instead of DuplicateIdError, if the inputs can be read again.
+            Instead of DuplicateIdError, if the inputs can be read twice.
         """
         try:
             yield
@@ -282,7 +290,7 @@ class DocumentReader:
             raise
 
     def texts(self) -> Iterator[str]:
-        """Iterate over only the texts of the records, in order; a blank line of plain text is an empty text."""
+        """Iterate over the texts of the records, in order; a blank line of a text file is an empty text."""
         return self._each(self._fields.text_of)
 
     def rows(self) -> Iterator[tuple[str, str]]:
@@ -294,7 +302,7 @@ class DocumentReader:
         )
 
     def records(self) -> Iterator[tuple[int, Fields]]:
-        """Iterate over the numbers and fields of the records, which need no text and no id; bad ones are reported."""
+        """Iterate over the numbers and fields of the records; text and id may be missing, bad records are reported."""
         self._checked = True
         return self._each(lambda _name, line, fields: (line, fields))
 
@@ -321,7 +329,7 @@ class DocumentReader:
 
     def _report(self, problem: RecordError) -> None:
         if self.on_problem is None:
-            if problem.advice is None and self._any_good:  # else all of them may be bad
+            if problem.advice is None and self._any_good:  # else all records may be bad
                 problem = RecordError(
                     problem.source,
                     problem.line,
@@ -332,7 +340,7 @@ class DocumentReader:
         self.on_problem(problem)
 
     def _records(self, name: str) -> Iterator[Record]:
-        """Iterate over the records of an input, with values of their types and cleaned texts."""
+        """Iterate over the records of an input, with typed values and cleaned texts."""
         records = self.read(name)
         for line, fields in records:
             if not isinstance(fields, Message):
@@ -341,7 +349,7 @@ class DocumentReader:
             yield line, fields
 
     def read(self, name: str) -> Iterator[Record]:
-        """Iterate over the records of an input as it holds them, with values of their types."""
+        """Iterate over the records of an input, with typed values; the texts are not cleaned."""
         kind = self.format_of(name)
         before = file_state(name)
         with self.open_file(self._copy if name == "-" and self._copy is not None else name) as file:
@@ -372,7 +380,7 @@ class DocumentReader:
             raise changed_meanwhile(name)
 
     def _check_fields(self, name: str, line: int, fields: Fields, rest: Iterator[Record]) -> None:
-        """Check that the first record has a field of the text, and the named field of the id, if nothing is skipped.
+        """Check that the first record has a field of the text and the named field of the id, if bad records are not skipped.
 
         Raises
         ------
@@ -414,7 +422,7 @@ class DocumentReader:
             findings.markup += any(map(is_html, held.values()))
 
     def format_of(self, name: str) -> str | None:
-        """Return the format of an input, None for standard input, whose first byte tells it.
+        """Return the format of an input; None for standard input, because its first byte tells the format.
 
         Raises
         ------

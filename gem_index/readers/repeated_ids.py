@@ -1,4 +1,4 @@
-"""Which of several records with the same id is a document."""
+"""Decide which of several records with the same id becomes a document."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = [
 ]
 
 DUPLICATES = ("stop", "first", "last")
-"""What to do with records of one id."""
+"""The ways to treat several records with one id."""
 
 
 class KeptRecords(Protocol):
-    """Decides about each record with an id, in order."""
+    """Decides, for each record with an id, whether it becomes a document; records come in order."""
 
     def keeps(self, number: int, identifier: str, /) -> bool:
-        """Tell whether a record is a document."""
+        """Tell whether a record becomes a document."""
         ...
 
     @property
     def complete(self) -> bool:
-        """Whether all records that were expected have come."""
+        """Whether all expected records have come."""
         ...
 
 
 class EveryRecord:
-    """Keeps every record; other code raises an error for a repeated id."""
+    """Keeps every record; for a repeated id, other code raises an error."""
 
     complete = True
 
@@ -70,14 +70,14 @@ class LastRecords:
     Parameters
     ----------
     numbers : mapping of str to int
-        The number of the last record of each id, in its composed form.
+        The number of the last record of each id; ids are in the composed Unicode form.
     """
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._left = dict(numbers)
 
     def keeps(self, number: int, identifier: str, /) -> bool:
-        """Tell whether the record is the last of its id."""
+        """Tell whether the record is the last record of its id."""
         known = composed(identifier)
         if self._left.get(known) != number:
             return False
@@ -91,12 +91,12 @@ class LastRecords:
 
 
 def check_new_id(identifier: str, places: dict[str, str], name: str, line: int) -> None:
-    """Record the place of an id.
+    """Store the place of a new id in ``places``.
 
     Raises
     ------
     RecordError
-        If the id occurred before.
+        If the id has occurred before.
     """
     known = composed(identifier)
     if known in places:
@@ -120,5 +120,5 @@ def check_readable_twice(names: Sequence[str]) -> None:
         path = split_member(name)[0]
         if name != "-" and path.exists() and not (path.is_file() or path.is_dir()):
             raise InputError(
-                f"{name} can be read only once; expected a file, of which the last record of an id can be found"
+                f"{name} can be read only once; expected a file: to find the last record of an id, it is read twice"
             )

@@ -1,4 +1,4 @@
-"""The application: its routes, its errors, its middleware."""
+"""The server's application: its routes, errors and middleware."""
 
 from __future__ import annotations
 
@@ -92,23 +92,23 @@ def create_app(
     home : Home
     limits : Limits, optional
     keys : mapping of bytes to Permission, optional
-        Permissions of keys by their SHA-256, in addition to the keys of the home.
+        Keys in addition to the keys of the home: the permission of each key, by the key's SHA-256.
     key_required : bool
-        Whether requests need a key even if there is none. Otherwise they need one as soon as there is a key.
+        If True, requests need a key even if no key exists. If False, they need a key as soon as one exists.
     hosts : frozenset of str, optional
-        Host names that the header Host may have; by default any.
+        The host names that the header Host may have. By default, all names are allowed.
     origins : collection of str, optional
-        Pages of other sites that may send requests, and read the answers; by default none.
+        The origins of pages of other sites that may send requests and read the answers; by default none.
     aliases : mapping of str to str, optional
-        Other names of models, for clients with fixed model names.
+        Additional names of models, for clients that have fixed model names.
     targets : mapping of str to str, optional
-        Vector databases that requests may push to: their URLs by name.
+        The vector databases to which requests may push: the URL of each name.
     tables : mapping of str to str, optional
-        Tables of vector databases that are searched as collections are: their URLs by name.
+        The tables of vector databases that can be searched like collections: the URL of each name.
     backup_folder : BackupFolder, optional
-        Where requests may make backups; by default nowhere.
+        The folder in which requests may make backups. By default, they may not make backups.
     end_process : callable
-        Called at the end if threads still work; otherwise the interpreter would wait for them.
+        Called at the end if threads still work, because the interpreter would wait for these threads.
     """
     bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(
@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # so that the first 404, which names a near route, does not wait either
+        app.openapi()  # the first 404 names a near route, and does not wait for this either
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
@@ -133,7 +133,7 @@ def create_app(
         description=_ABOUT,
         lifespan=lifespan,
         redirect_slashes=False,  # a redirect would send clients to the address in the header Host
-        docs_url=None,  # these pages would load scripts from elsewhere
+        docs_url=None,  # FastAPI's pages would load scripts from other servers
         redoc_url=None,
         separate_input_output_schemas=False,
         responses=error_descriptions(OpenAIError),
@@ -195,7 +195,7 @@ def create_app(
 
 
 async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
-    """Publish each second how much waits in this process, because any process may get the request for metrics."""
+    """Publish each second how many requests wait in this process; another process may get the request for metrics."""
     while metrics.shared:
         metrics.note_waiting(context.encoding.waiting, context.waiting)
         await asyncio.sleep(1)
@@ -207,7 +207,7 @@ def _expected(path: str, app: FastAPI) -> str:
 
 
 def _handle_errors(app: FastAPI) -> None:
-    """Answer errors in the form of the requested interface."""
+    """Answer errors in the form of the interface to which the route belongs."""
 
     @app.exception_handler(GemIndexError)
     async def refused(request: Request, error: GemIndexError) -> JsonResponse:

@@ -38,10 +38,10 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACCESS = logging.getLogger("gem_index.server.access")
-"""The log: one record per request, with its fields in the attribute ``fields``; never a text or a key."""
+"""The log: one record per request, with the attribute ``fields``; it never has a text or a key."""
 
 REQUEST_ID = "gem_index.request"
-"""The key of a request's id in its scope."""
+"""The name under which a request's scope has the request's id."""
 
 _LOG = logging.getLogger("gem_index.server")
 _HEADERS = (
@@ -51,38 +51,39 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)  # clients get these in full
+_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)  # clients get their whole messages
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
 _WATCHED_AFTER = 0.5
-"""Seconds after which a request ends if its client leaves; most requests are answered before."""
+"""After this many seconds, a request ends if its client leaves; most requests are answered earlier."""
 
 _PART = 1 << 18
-"""Bytes of an answer that are sent at once, so that a client that reads slowly slows down the sending."""
+"""The bytes of an answer that are sent at once; if the client reads slowly, sending slows down too."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class _RefusedError(HTTPException):
-    """An error of the guard. FastAPI would turn any other error during the reading of a body into "not JSON"."""
+    """An error of the guard. If a body is being read, FastAPI would turn an error of another class into "not JSON"."""
 
 
 class Guard:
-    """Wraps an application.
+    """Wraps an application, and checks and logs every request.
 
     Parameters
     ----------
     app : callable
     limits : Limits
     hosts : frozenset of str, optional
-        Names that the header Host may have, so that a page of another site cannot reach a local server through a host name
-        that it controls (DNS rebinding); None for any.
+        The names that the header Host may have; None allows all names. The check prevents DNS rebinding: a page of
+        another site cannot reach a local server through a host name that the site controls.
     origins : Origins
-        Pages of other sites that may send requests.
+        The origins of pages of other sites that may send requests.
     metrics : Metrics
     memory : Memory
-        The memory for the bodies of all requests.
+        The limited memory for the bodies of all requests.
     streams : callable
-        Tells whether the body of a path is a stream; the route then limits it line by line.
+        Tells whether the body of a path is a stream. Then the route limits the size of each line, and the whole body is
+        not limited.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Guard:
         self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; no exception leaves this method, so that none is logged with its quotes of texts."""
+        """Answer a request. No exception leaves this method, because a logged exception may quote texts."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -124,7 +125,7 @@ class Guard:
             except asyncio.CancelledError:
                 if exchange.left:
                     exchange.status = _GONE
-                else:  # the time for requests at shutdown is over
+                else:  # at a shutdown, the time for requests is over
                     await exchange.refuse(503, str(ShuttingDownError()))
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
@@ -137,7 +138,7 @@ class Guard:
     def _note(self, exchange: _Exchange) -> None:
         scope, seconds = exchange.scope, time.perf_counter() - exchange.started
         route = getattr(scope.get("route"), "path", None)
-        # unknown paths are not labels, because clients could invent any number of them
+        # an unknown path is no label, because clients could invent many paths
         method, route = ("any", "other") if route is None else (scope["method"], route)
         self._metrics.note(method, route, exchange.status, seconds)
         if ACCESS.isEnabledFor(logging.INFO):
@@ -151,10 +152,10 @@ class Guard:
             ACCESS.info("request", extra={"fields": fields})
 
     def _check_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse other host names, and requests from pages of other sites or other ports.
+        """Refuse requests to other host names, and requests from pages of other sites or ports.
 
-        Otherwise any page could make its reader's browser store documents: the page could not read the answer, but the
-        documents would be stored.
+        Without this check, any page could make the browser of its reader store documents here. The page could not read
+        the answer, but the documents would be stored.
         """
         for name in (b"host", b"origin"):
             if sum(given == name for given, _ in scope["headers"]) > 1:
@@ -176,7 +177,7 @@ class Guard:
                 )
             return
         page = origin.decode("latin-1").lower()
-        # a proxy may add TLS before the server
+        # a proxy in front of the server may add TLS
         schemes = ("http",) if _name_in(host) in _LOCAL else ("http", "https")
         own = {f"{scheme}://{host}" for scheme in schemes}
         if page not in own and not self._origins.allow(page):
@@ -187,7 +188,7 @@ class Guard:
 
 
 def _is_of_another_site(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Tell by the headers whether a page of another site or port sends a request; following a link does not count."""
+    """Tell by the headers whether a page of another site or port sends a request; a followed link is not such a request."""
     if headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
         return False
     return scope["method"] != "GET" or headers.get(b"sec-fetch-mode") != b"navigate"
@@ -200,14 +201,14 @@ def _name_in(host: str) -> str:
 
 
 class _Exchange:
-    """A request and its answer: limits the size and time of the body, adds headers, ends if the client leaves.
+    """A request and its answer. It limits the size and time of the body, adds headers, and ends if the client leaves.
 
     Attributes
     ----------
     left : bool
-        Whether the client has left before the answer began.
+        Whether the client disconnected before the answer began.
     share : Share
-        The memory of the body, and of the answer until it is sent.
+        The memory of the body, and of the answer until the answer is sent.
     """
 
     def __init__(
@@ -225,7 +226,7 @@ class _Exchange:
         self.share = share
         self._stream = False
         self._begun = False
-        self._start: Message | None = None  # the start of an answer, until its first part is sent
+        self._start: Message | None = None  # the start of the answer, until the first part is sent
         self.left = False
         self._watching: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._stop = time.monotonic() + limits.seconds
@@ -233,7 +234,7 @@ class _Exchange:
         self._whole = declared == b"0" and b"transfer-encoding" not in self.headers
 
     def check_length(self, *, stream: bool) -> None:
-        """Refuse a body whose header declares too many bytes; a stream is limited line by line instead."""
+        """Refuse a body if its header declares too many bytes; the lines of a stream are limited later."""
         self._stream = stream
         if (coding := self.headers.get(b"content-encoding")) not in (None, b"", b"identity"):
             problem = (
@@ -248,7 +249,7 @@ class _Exchange:
 
     async def take(self) -> Message:
         """Return a part of the body."""
-        if self._whole:  # the whole body has arrived: this waits until the client disconnects
+        if self._whole:  # the body has arrived: the next message tells that the client disconnected
             return await self._receive()
         seconds = self._limits.seconds
         try:
@@ -266,14 +267,14 @@ class _Exchange:
         return message
 
     def watch(self) -> None:
-        """From now on, cancel the request's task if the client leaves before the answer begins."""
+        """From now on, cancel the task of the request if the client leaves before the answer begins."""
         task = asyncio.current_task()
         assert task is not None
 
         def begin() -> None:
             if (
                 not self._whole
-            ):  # the application reads the body, and notices itself that the client has left
+            ):  # the application still reads the body, and notices itself if the client leaves
                 self._watch_later(begin)
             elif not self._begun:
                 self._watching = asyncio.ensure_future(self._cancel_if_left(task))
@@ -290,13 +291,13 @@ class _Exchange:
             task.cancel()
 
     def end(self) -> None:
-        """Release what the request has used."""
+        """Release the memory of the request, and stop watching the client."""
         if self._watching is not None:
             self._watching.cancel()
         self.share.release(self.share.held)
 
     async def answer(self, message: Message) -> None:
-        """Send a part of the answer; a large one counts as memory until it is sent."""
+        """Send a part of the answer; a large part counts as used memory until it is sent."""
         if message["type"] == "http.response.start":
             self._start = self._with_headers(message)
             if not any(name == b"content-length" for name, _ in message["headers"]):
@@ -324,16 +325,16 @@ class _Exchange:
 
     def _with_headers(self, message: Message) -> Message:
         given = list(message.get("headers", ()))
-        own = {name for name, _ in given}  # the page has its own rules
+        own = {name for name, _ in given}  # the page sets its own security headers
         added = [pair for pair in _HEADERS if pair[0] not in own]
         added.append((b"x-request-id", self.request_id))
-        if not self._whole:  # the rest of the body is not read
+        if not self._whole:  # the rest of the body will not be read
             added.append((b"connection", b"close"))
         message["headers"] = [*given, *added]
         return message
 
     async def refuse(self, status: int, problem: str) -> None:
-        """Answer an error, unless an answer has begun."""
+        """Answer with an error, except if an answer has begun already."""
         if not self._begun:
             response = error_response(self.scope["path"], status, problem)
             await response(self.scope, self._receive, self.answer)
@@ -350,9 +351,9 @@ class _Exchange:
 
 
 def log_server_error(error: GemIndexError, request_id: str) -> None:
-    """Log a server error (status ≥ 500) with details the client does not get.
+    """Log a server error (status ≥ 500) with details that the client does not get.
 
-    Errors of a full or ending server are not logged, because clients get them in full.
+    If the server is full or ending, the error is not logged, because the client gets the whole message.
     """
     if status_of(error) < 500 or isinstance(error, _TOLD):
         return
@@ -361,7 +362,7 @@ def log_server_error(error: GemIndexError, request_id: str) -> None:
 
 
 def note_failure(error: BaseException, request_id: str) -> None:
-    """Log where an error was raised, but not its message, which may quote a text."""
+    """Log where an error was raised. The message is not logged, because it may quote a text."""
     places = [
         f"{frame.filename}:{frame.lineno} {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)

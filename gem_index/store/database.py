@@ -1,4 +1,4 @@
-"""SQLite through SQLAlchemy: pragmas, transactions, and schema upgrades."""
+"""SQLite through SQLAlchemy: settings of connections, transactions, and upgrades of the schema."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ from gem_index.store.schema import HEAD_REVISION
 __all__ = ["FORK_GATE", "Database"]
 
 _OPEN: WeakSet[Database] = WeakSet()
-# the driver raises the second error while rows are read from its own cursor
+# the second error comes from the driver, while rows are read from the driver's cursor
 _ERRORS = (DatabaseError, sqlite3.DatabaseError)
 _OTHER_TABLES = re.compile(r"no such (table|column)|has no column|duplicate column|already exists")
 
 
 class Database:
-    """The one database file of a home.
+    """The database file of a home.
 
     Parameters
     ----------
     path : Path
-        The SQLite file; created with its schema if it is missing, opened read-only if it cannot be written.
+        The SQLite file. A missing file is created with its schema; a file that cannot be written is opened read-only.
     busy_timeout : float
-        Seconds to wait for another process' transaction.
+        The seconds to wait for a transaction of another process.
     upgrade : bool
-        Whether to upgrade an older schema on opening; False leaves that to :meth:`upgrade`.
+        Whether to upgrade an older schema on opening. If False, call :meth:`upgrade` later.
     synchronous : str
         SQLite's ``full`` or ``normal``.
 
     Raises
     ------
     DatabaseVersionError
-        If a newer gem-index wrote the file, or if an older one wrote it and it cannot be upgraded because it is read-only.
+        If a newer gem-index wrote the file, or if the file needs an upgrade and is read-only.
     HomeNotWritableError
         If the file cannot be created or opened for writing.
     CorruptionError
@@ -88,7 +88,7 @@ class Database:
             if self.read_only
             else open_engine(path, busy_timeout, synchronous)
         )
-        self._in_use: dict[Any, int] = {}  # SQLite's connections, and the threads that use them
+        self._in_use: dict[Any, int] = {}  # SQLite's connections, each with the thread that uses it
         event.listen(self._engine, "checkout", self._note_checkout)
         event.listen(self._engine, "checkin", self._note_checkin)
         _OPEN.add(self)
@@ -98,16 +98,16 @@ class Database:
     @staticmethod
     def _make_private(path: Path) -> None:
         """Create the file, readable only by its owner; SQLite gives its log files the same mode."""
-        with suppress(OSError):  # it exists or cannot be created: SQLite reports that
+        with suppress(OSError):  # if the file cannot be created, SQLite reports it
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     @property
     def replaced(self) -> bool:
-        """Whether the file was removed or replaced since it was opened."""
+        """Whether the file was removed or replaced after it was opened."""
         return self._identity() != self._file
 
     def _identity(self) -> tuple[int, int] | None:
-        """Return the identity of the file, to notice another file at its path; None if there is no file."""
+        """Return the identity of the file at the path; None if there is no file. Another file has another identity."""
         try:
             found = self.path.stat()
         except OSError:
@@ -116,7 +116,7 @@ class Database:
 
     @property
     def revision(self) -> str | None:
-        """The schema's revision, None if there is no schema yet."""
+        """The revision of the schema; None if there is no schema yet."""
         with self.reading() as connection:
             table = connection.execute(
                 text("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")
@@ -131,9 +131,9 @@ class Database:
         Raises
         ------
         DatabaseVersionError
-            If the database's revision is unknown to this version, or the file cannot be written.
+            If this version of gem-index does not know the database's revision, or the file cannot be written.
         """
-        # imported here: Alembic is needed only when the schema is not the newest
+        # imported here, because Alembic is needed only if the schema is not the newest
         from alembic import command
         from alembic.config import Config
         from alembic.script import ScriptDirectory
@@ -153,7 +153,7 @@ class Database:
             if found is not None and self.read_only:
                 raise DatabaseVersionError(
                     f"{self.path} has the older schema {found} and cannot be written; expected the schema {HEAD_REVISION}, "
-                    "or a database that can be upgraded: make the home writable once, or copy it to where it is"
+                    "or a database that can be upgraded: make the home writable once, or copy it to a writable place"
                 )
             with self.writing() as connection:
                 config.attributes["connection"] = connection
@@ -166,13 +166,13 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that sees one state of the database, whatever other processes write meanwhile."""
+        """Open a transaction that sees one state of the database, even while other processes write."""
         with self._transaction(self._engine) as connection:
             yield connection
 
     @contextmanager
     def reading_in_steps(self) -> Iterator[Connection]:
-        """Open a transaction like :meth:`reading`, for a caller that may pause and passes :data:`FORK_GATE` in each step."""
+        """Open a transaction like :meth:`reading`, for a caller that may pause; each step enters :data:`FORK_GATE`."""
         before = self._state()
         try:
             with FORK_GATE.passing():
@@ -190,13 +190,13 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that holds SQLite's write lock from its start; durable when it closes.
+        """Open a transaction that holds SQLite's write lock from the start; when it closes, the changes are durable.
 
         Raises
         ------
         HomeNotWritableError
-            If the file was removed or replaced since it was opened: SQLite would write to a file that no other process can
-            find.
+            If the file was removed or replaced after it was opened. SQLite would write to a file that no other process
+            can find.
         """
         if self.replaced:
             raise HomeNotWritableError(
@@ -217,7 +217,7 @@ class Database:
         except _ERRORS as error:
             explained = self._explain(error)
             if whole and _code(error) == sqlite3.SQLITE_IOERR:
-                # SQLite may recover the transaction from its log; our open connections would not see it
+                # SQLite may recover the transaction from its log, but our open connections would not see it
                 self.close()
                 raise CommitError(
                     f"the disk failed while {self.path} was being written ({_cause(error)}): it is not known whether the "
@@ -232,7 +232,7 @@ class Database:
             raise HomeBusyError(f"{self.path} was written while it was read; try again")
 
     def _state(self) -> tuple[int, int] | None:
-        """Return the file's time and size before a read without locks; None if locks protect the read."""
+        """Return the file's time and size, to compare them after a read without locks; None if locks protect the read."""
         if not self.read_only or has_shared_memory(self.path):
             return None
         return self._time_and_size()
@@ -269,18 +269,18 @@ class Database:
         )
 
     def integrity_problems(self) -> list[str]:
-        """Return the problems that SQLite's integrity check finds; an empty list if there are none."""
+        """Return the problems that SQLite's integrity check finds; the list is empty if there are none."""
         with self.reading() as connection:
             found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return [line for line in found if line != "ok"]
 
     def vacuum(self) -> None:
-        """Rewrite the database without deleted content, and empty its log.
+        """Rewrite the database without deleted content, and empty the log of the database.
 
         Raises
         ------
         HomeBusyError
-            If others keep reading the old state for too long.
+            If other transactions read the old state for too long.
         """
         try:
             with self._engine.connect() as connection:
@@ -295,7 +295,7 @@ class Database:
             )
 
     def copy_to(self, path: Path, connection: Connection) -> None:
-        """Write the state that a reading transaction sees to another file; others may read and write meanwhile.
+        """Copy the state that a reading transaction sees to another file; others may read and write meanwhile.
 
         Raises
         ------
@@ -317,17 +317,17 @@ class Database:
         self._in_use.pop(connection, None)
 
     def roll_back_interrupted(self) -> None:
-        """Roll back transactions of this thread that an interrupt left open; for clean-up after a KeyboardInterrupt.
+        """Roll back transactions of this thread that a KeyboardInterrupt left open; call this before a clean-up.
 
-        An interrupt may come between the last line of a transaction and its end. Then the transaction still has its lock,
-        and the clean-up would wait for it forever.
+        An interrupt may come between the last line of a transaction and its end. Then the transaction still has its
+        lock, and the clean-up would wait for this lock forever.
         """
         for connection, thread in list(self._in_use.items()):
             if thread == get_ident() and connection.in_transaction:
                 connection.rollback()
 
     def close(self) -> None:
-        """Close the idle connections; the next transaction opens a new one."""
+        """Close the idle connections; the next transaction opens a new connection."""
         self._engine.dispose()
 
 
@@ -341,7 +341,7 @@ atexit.register(_close_idle_connections)  # closing the last connection removes 
 FORK_GATE = ForkGate(_close_idle_connections)
 """A fork waits until no other thread is inside this gate.
 
-SQLite does not allow a connection, or a lock of its library, to be used in a forked child.
+The reason: in a forked process, neither a connection nor a lock of SQLite's library can be used.
 """
 
 
@@ -351,6 +351,6 @@ def _cause(error: DatabaseError | sqlite3.DatabaseError) -> BaseException | None
 
 
 def _code(error: DatabaseError | sqlite3.DatabaseError) -> int:
-    """Return SQLite's code of an error without its extension."""
+    """Return SQLite's basic code of an error, without the extended part."""
     code: int = getattr(_cause(error), "sqlite_errorcode", 0)
     return code & 0xFF

@@ -1,4 +1,4 @@
-"""Repository of a collection's documents: upsert, delete, follow changes, read."""
+"""The repository of a collection's documents: write and delete documents, follow changes, read documents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Seqs: TypeAlias = npt.NDArray[np.int64]
 _BATCH = 2000  # well below SQLite's limit on bound values in one statement
 
 _LIMITS = ("too large", "stack overflow", "too complex", "too many")
-"""Words of SQLite's messages about the size of a statement."""
+"""Words in SQLite's messages about statements that are too large."""
 
 _STORED = (
     documents.c.seq,
@@ -69,7 +69,7 @@ class DocumentRepository:
 
     @cached_property
     def _mine(self) -> ColumnElement[bool]:
-        """The condition that a row belongs to the collection."""
+        """The SQL condition that a row belongs to the collection."""
         return documents.c.collection_id == self._collection_id
 
     # ----------------------------------------------------------------- writing
@@ -77,11 +77,11 @@ class DocumentRepository:
     def upserting(
         self, on_existing: OnExisting = "replace", chunking: Chunking | None = None
     ) -> Upsert:
-        """Return an upsert that takes documents from several sources, and counts their pieces."""
+        """Return an upsert, which writes documents from several sources and counts their pieces."""
         return Upsert(self._connection, self._collection_id, on_existing, chunking or Chunking())
 
     def next_seq(self) -> int:
-        """Return the seq that the next new document of the database gets; later seqs follow without gaps."""
+        """Return the seq that the next new document of the database gets; each later document gets the next number."""
         kept = table("sqlite_sequence", column("name"), column("seq"))
         last = select(kept.c.seq).where(kept.c.name == documents.name)
         return int(self._connection.scalar(last) or 0) + 1
@@ -89,7 +89,7 @@ class DocumentRepository:
     def upsert(
         self, items: Iterable[Document], on_existing: OnExisting = "replace"
     ) -> UpsertCounts:
-        """Write documents that come from no source; see :meth:`Upsert.take`."""
+        """Write documents without a document source; see :meth:`Upsert.take`."""
         upsert = self.upserting(on_existing)
         upsert.take(items)
         return upsert.counts
@@ -117,7 +117,7 @@ class DocumentRepository:
     # --------------------------------------------------------------- changes
 
     def tombstones_after(self, change: int) -> tuple[list[int], int]:
-        """Return the seqs that were deleted after a change number, and the last change number."""
+        """Return the seqs that were deleted after a change number, and the newest change number."""
         rows = self._connection.execute(
             select(tombstones.c.seq, tombstones.c.change)
             .where(tombstones.c.collection_id == self._collection_id, tombstones.c.change > change)
@@ -126,7 +126,7 @@ class DocumentRepository:
         return [seq for seq, _ in rows], rows[-1].change if rows else change
 
     def forget_tombstones(self, up_to_change: int) -> None:
-        """Remove the tombstones up to a change number; the current snapshot no longer contains their documents."""
+        """Remove the tombstones up to a change number; the present snapshot must no longer have their documents."""
         self._connection.execute(
             delete(tombstones).where(
                 tombstones.c.collection_id == self._collection_id,
@@ -135,7 +135,7 @@ class DocumentRepository:
         )
 
     def texts_after(self, seq: int) -> Iterator[tuple[int, str]]:
-        """Iterate over (seq, text) in ascending order of seq, beginning after the given one."""
+        """Iterate over (seq, text) of the documents after a seq, ascending."""
         columns = (documents.c.seq, documents.c.text, documents.c.weights)
         query = select(*columns).order_by(documents.c.seq).limit(_BATCH)
         while rows := self._connection.execute(
@@ -145,7 +145,7 @@ class DocumentRepository:
             seq = rows[-1].seq
 
     def metadata_after(self, seq: int) -> Iterator[tuple[int, str]]:
-        """Iterate over (seq, metadata as JSON) in ascending order of seq, beginning after the given one."""
+        """Iterate over (seq, metadata as JSON) of the documents after a seq, ascending."""
         query = select(documents.c.seq, documents.c.metadata).order_by(documents.c.seq)
         rows = self._connection.execute(query.where(self._mine, documents.c.seq > seq))
         yield from ((at, text) for at, text in rows)
@@ -153,7 +153,7 @@ class DocumentRepository:
     def damaged(self, compared: Callable[[int], None] | None = None) -> Iterator[str]:
         """Iterate over the ids of documents whose text or metadata does not match its hash.
 
-        ``compared`` is called with the number of documents that have been compared.
+        ``compared`` is called with the number of compared documents.
         """
         seq = done = 0
         query = select(*_STORED, documents.c.content_hash).order_by(documents.c.seq).limit(_BATCH)
@@ -171,12 +171,12 @@ class DocumentRepository:
     # ----------------------------------------------------------------- reading
 
     def seqs(self, first: int | None = None, after: int = 0) -> Seqs:
-        """Return the seqs of the documents after a seq, ascending; at most ``first``, if it is given."""
+        """Return the seqs of the documents after a seq, ascending; if ``first`` is given, at most so many."""
         query = select(documents.c.seq).where(self._mine, documents.c.seq > after)
         query = query.order_by(documents.c.seq)
         rows = self._connection.execute(query.limit(first))
         assert isinstance(rows, CursorResult)
-        # read the driver's tuples directly: a collection may have millions of ids
+        # read the driver's tuples directly, because a collection may have millions of ids
         cursor: Any = rows.cursor
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
@@ -186,7 +186,7 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If it is not a name that a filter can have.
+            If a filter cannot have a field of this name.
         """
         value, kind = field_value(name, documents.c.metadata)
         has_field = compile_where({name: {"$exists": True}}, documents.c.metadata)
@@ -200,7 +200,7 @@ class DocumentRepository:
                 yield seq, json.loads(found) if json_type in ("array", "object") else found
 
     def metadata_sample(self, count: int) -> list[str]:
-        """Return the metadata, as JSON, of at most ``count`` documents, taken at even intervals of their seqs."""
+        """Return the metadata, as JSON, of at most ``count`` documents; they are taken at even intervals of seqs."""
         query = select(func.min(documents.c.seq), func.max(documents.c.seq)).where(self._mine)
         first, last = self._connection.execute(query).one()
         if first is None:
@@ -217,18 +217,18 @@ class DocumentRepository:
         return list(found.values())
 
     def last_seq(self) -> int:
-        """Return the seq of the newest document, 0 if there is none."""
+        """Return the seq of the newest document; 0 without documents."""
         return int(
             self._connection.scalar(select(func.max(documents.c.seq)).where(self._mine)) or 0
         )
 
     def count(self, after: int = 0) -> int:
-        """Return the number of documents, optionally only those after a seq; reads every row."""
+        """Return the number of documents after a seq; every row is read."""
         query = select(func.count()).select_from(documents)
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
     def characters(self, after: int) -> int:
-        """Return the number of characters of the texts after a seq; reads them."""
+        """Return the number of characters of the texts after a seq; the texts are read."""
         query = select(func.sum(func.length(documents.c.text)))
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
@@ -258,7 +258,7 @@ class DocumentRepository:
     def accepted_mask(
         self, where: Mapping[str, Any], metadata: Sequence[str]
     ) -> npt.NDArray[np.bool_]:
-        """Tell which of n metadata, JSON objects, a filter accepts: bool (n,)."""
+        """Tell, for each of n metadata (JSON objects), whether a filter accepts it: bool (n,)."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         query = select(table.c.key).where(compile_where(where, table.c.value))
         found = np.zeros(len(metadata), np.bool_)
@@ -266,14 +266,14 @@ class DocumentRepository:
         return found
 
     def ids_from(self, source_id: int) -> list[str]:
-        """Return the ids of the documents that came from a source, ascending."""
+        """Return the ids of the documents that came from a document source, ascending."""
         query = select(documents.c.document_id).where(
             self._mine, documents.c.source_id == source_id
         )
         return sorted(self._connection.scalars(query))
 
     def ids_of(self, seqs: Seqs) -> list[str]:
-        """Return the ids of the documents with these seqs, in the same order; all must exist."""
+        """Return the ids of the documents with these seqs, in the same order; all documents must exist."""
         found: dict[int, str] = {}
         for begin in range(0, len(seqs), _BATCH):
             wanted = documents.c.seq.in_(seqs[begin : begin + _BATCH].tolist())
@@ -288,8 +288,7 @@ class DocumentRepository:
         ------
         FilterError
             If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`). If no
-            document is accepted, also if no document has one of the fields, or if no value of a field is of the kind that
-            an equality compares it with.
+            document is accepted, :meth:`check_fields` checks the fields and may also raise it.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)
@@ -298,7 +297,7 @@ class DocumentRepository:
         return found
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of the values of a field of the documents after a seq."""
+        """Return the kinds of a field's values in the documents after a seq."""
         kind, value = kind_of_value(name, documents.c.metadata)
         query = select(kind.label("kind"), func.min(value)).where(
             self._mine, documents.c.seq > after
@@ -306,7 +305,7 @@ class DocumentRepository:
         return self._kinds(query)
 
     def judged_kinds(self, name: str, metadata: Sequence[str]) -> Kinds:
-        """Return the kinds of the values of a field in some metadata, JSON objects."""
+        """Return the kinds of a field's values in some metadata (JSON objects)."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         kind, value = kind_of_value(name, table.c.value)
         return self._kinds(select(kind.label("kind"), func.min(value)).select_from(table))
@@ -321,7 +320,7 @@ class DocumentRepository:
         matching: Callable[[Mapping[str, Any]], Seqs] | None = None,
         kinds: Callable[[str], Kinds] | None = None,
     ) -> None:
-        """Check the fields of a filter that accepts no document: they must exist, with values of the kinds that it compares.
+        """Check the fields of a filter that accepts no document: they must exist, with values that the filter can equal.
 
         Parameters
         ----------
@@ -332,8 +331,8 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If no document has one of the fields (the message has near names), or no value of a field is of the kind that it
-            is compared with.
+            If no document has one of the fields; the message has similar names. Or if the filter compares a field with
+            a kind of value that this field never has.
         """
         matching = matching or self.matching
         for name in fields_of(where):
@@ -349,9 +348,9 @@ class DocumentRepository:
         Raises
         ------
         InputError
-            If no document has the field; the message has near names.
+            If no document has the field; the message has similar names.
         FilterError
-            If it is not a name that a filter can have.
+            If a filter cannot have a field of this name.
         """
         if not len(self.matching({name: {"$exists": True}})) and self.count():
             raise InputError(
@@ -373,20 +372,20 @@ class DocumentRepository:
         return f"expected a field of the metadata: {there}"
 
     def field_names(self) -> list[str]:
-        """Return the names of the fields of the documents, without fields inside objects, ascending."""
+        """Return the names of the documents' fields, ascending; fields inside objects are left out."""
         entries = func.json_each(documents.c.metadata).table_valued("key")
         query = select(entries.c.key).distinct()
         query = query.select_from(documents.join(entries, true())).where(self._mine)
         return sorted(self._connection.scalars(query))
 
     def _fields(self) -> dict[str, bool]:
-        """Return the fields of the documents as filters name them, and whether each is inside an object."""
+        """Return the documents' fields by their names in filters; the value is True for a field inside an object."""
         entries = func.json_tree(documents.c.metadata).table_valued("key", "fullkey", "path")
         columns = select(entries.c.key, entries.c.fullkey, entries.c.path).distinct()
         query = columns.select_from(documents.join(entries, true())).where(self._mine)
         found: dict[str, bool] = {}
         for key, place, above in self._connection.execute(query):
-            if key is None:  # the whole
+            if key is None:  # the whole metadata
                 continue
             if above == "$":
                 found[str(key)] = False
@@ -395,7 +394,7 @@ class DocumentRepository:
         return found
 
     def texts(self, seqs: Sequence[int]) -> list[str]:
-        """Return the texts of the documents with these seqs, in the same order; all must exist."""
+        """Return the texts of the documents with these seqs, in the same order; all documents must exist."""
         found: dict[int, str] = {}
         for begin in range(0, len(seqs), _BATCH):
             wanted = documents.c.seq.in_(seqs[begin : begin + _BATCH])
@@ -422,7 +421,7 @@ class DocumentRepository:
         }
 
     def columns(self, seqs: Sequence[int]) -> tuple[list[int], list[str], list[str], list[str]]:
-        """Return seqs, ids, texts and metadata as JSON of the documents with these seqs; missing documents are omitted."""
+        """Return seqs, ids, texts and metadata (JSON) of the documents with these seqs; missing documents are omitted."""
         wanted = sorted({int(seq) for seq in seqs})
         condition = "seq IN (SELECT value FROM json_each(?))"
         values: list[Any] = [json.dumps(wanted)]
@@ -443,7 +442,7 @@ class DocumentRepository:
         return found, names, texts, metadata
 
     def weighted(self) -> bool:
-        """Tell whether any document has a text with weights."""
+        """Tell whether at least one document has a text with weights."""
         query = select(documents.c.seq).where(self._mine, documents.c.weights.is_not(None))
         return self._connection.scalar(query.limit(1)) is not None
 

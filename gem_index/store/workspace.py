@@ -1,4 +1,4 @@
-"""A home on disk: its folders, its database, its write lock, backups, and names."""
+"""A home on the disk: its folders, database, locks and backups, and the check of names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def check_name(kind: str, name: str) -> str:
     Raises
     ------
     ConfigError
-        If it is not 1 to 64 letters, digits, dots, dashes or underscores that begin with a letter or digit.
+        If the name is not valid. It must have 1 to 64 letters, digits, dots, dashes or underscores, and begin with a
+        letter or digit.
     """
     if not is_name(name):
         raise ConfigError(
@@ -63,17 +64,17 @@ def is_name(name: object) -> bool:
 
 
 def has_database(root: Path) -> bool:
-    """Tell whether a folder is a home already."""
+    """Tell whether a folder is a home."""
     return (root / DATABASE).is_file()
 
 
 class Workspace:
-    """The root folder, settings, database and write lock, which all parts of a home share.
+    """The folder, settings, database and locks of a home; all parts of the home share them.
 
     Parameters
     ----------
     root : Path
-        The home; created with mode 0700 if it is missing.
+        The folder of the home. If it does not exist, it is created with mode 0700.
     settings : Settings
 
     Raises
@@ -111,20 +112,20 @@ class Workspace:
 
     @contextmanager
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the lock for changing files and database; one process at a time.
+        """Hold the lock for changing files and database; only one process at a time can hold it.
 
-        When the outermost lock is released, folders that no database row names are removed: folders that the block replaced
-        or abandoned, and folders of a process that was killed earlier.
+        When the outermost block ends, folders that no database row names are removed. The block has replaced or
+        abandoned these folders, or a killed process has left them.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait for the lock; by default the settings' ``lock_timeout``.
+            The seconds to wait for the lock. Default: the setting ``lock_timeout``.
 
         Raises
         ------
         HomeBusyError
-            If another process holds the lock for longer.
+            If another process holds the lock longer than ``timeout``.
         HomeNotWritableError
             If the home cannot be written.
         """
@@ -138,15 +139,15 @@ class Workspace:
 
     @contextmanager
     def sweep_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the lock that a sweep needs to remove unused folders; one process at a time.
+        """Hold the lock that a sweep needs to remove unused folders; only one process at a time can hold it.
 
-        A backup holds it, so that the files that it copies are not removed while others write. Code that also needs the
-        write lock takes the sweep lock first.
+        A backup also holds this lock: other processes can write meanwhile, but the copied files are not removed. Code
+        that needs both locks takes the sweep lock first.
 
         Raises
         ------
         HomeBusyError
-            If another process or thread holds the lock for longer.
+            If another process or thread holds the lock longer than ``timeout``.
         HomeNotWritableError
             If the home cannot be written.
         """
@@ -155,7 +156,7 @@ class Workspace:
 
     @contextmanager
     def _lock(self, name: str, timeout: float | None) -> Iterator[bool]:
-        """Hold a lock; yield whether this thread did not hold it before."""
+        """Hold a lock; yield True if this thread did not hold the lock before."""
         if self.database.read_only:
             raise self._not_writable(OSError(errno.EROFS, os.strerror(errno.EROFS)))
         lock = FileLock(
@@ -185,7 +186,7 @@ class Workspace:
 
     @contextmanager
     def _sweep_after(self, outermost: bool) -> Iterator[None]:
-        """Sweep after the block, except after a failed commit, when the rows are not known."""
+        """Sweep after the block. After a failed commit there is no sweep, because the stored rows are not known."""
         try:
             yield
         except CommitError:
@@ -203,12 +204,12 @@ class Workspace:
         Returns
         -------
         list of Path
-            The removed folders; empty if they cannot be removed now: the next sweep tries again.
+            The removed folders. If they cannot be removed now, the list is empty, and the next sweep tries again.
         """
         try:
             with self.sweep_lock(timeout=0), self.database.reading() as connection:
                 return remove_leftovers(connection, self.root)
-        except HomeBusyError:  # a backup runs
+        except HomeBusyError:  # a backup is running
             return []
         except (OSError, GemIndexError) as error:
             _LOG.warning("leftovers of a killed process cannot be removed now: %s", error)
@@ -221,7 +222,7 @@ class Workspace:
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
             with suppress(OSError):  # without the file, waiting processes get a shorter message
-                # an existing link is removed, not followed
+                # if the file is a link, it is removed, not followed
                 note.unlink(missing_ok=True)
                 descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(descriptor, "w") as file:
@@ -234,7 +235,7 @@ class Workspace:
                     note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
-        """Return the process that has the write lock, according to its file."""
+        """Return the name of the process that has the write lock, from the file that this process wrote."""
         try:
             note = json.loads((self.root / "write.lock.json").read_text())
             return f"process {note['process']} ({note['command']})"
@@ -244,12 +245,12 @@ class Workspace:
     def copy_to(
         self, folder: Path, progress: Callable[[str, int, int], None] | None = None
     ) -> None:
-        """Copy the home to a new folder while others may read and write; the caller holds the sweep lock.
+        """Copy the home to a new folder; others may read and write meanwhile. The caller holds the sweep lock.
 
         Parameters
         ----------
         folder : Path
-            The folder to create: complete on return, absent on error.
+            The folder to create. After an error, no incomplete folder is left.
         progress : callable, optional
             Called with stage, number of files done and total number of files.
 

@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class TargetSchema:
-    """The facts that are recorded in a table when it is created.
+    """The description of a table, which is recorded when the table is created.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class TargetSchema:
         The fingerprint of the encoder that made the vectors of the table.
     dimension : int
     token : str
-        Identifies the push that created the table; another push does not write to it.
+        Identifies the writer of the table. A push writes only to a table whose token its home has recorded.
     texts : bool
         Whether the texts are stored beside their vectors.
     words : str
-        The rule of the sparse vectors of words (:attr:`gem_index.sparse.SparseEncoder.rule`); empty if the table holds no
+        The rule of the sparse vectors of words (:attr:`gem_index.sparse.SparseEncoder.rule`); empty if the table has no
         sparse vectors.
     """
 
@@ -63,7 +63,7 @@ class TargetSchema:
 
     @classmethod
     def from_strings(cls, values: Mapping[str, Any]) -> Self | None:
-        """Return the schema that :meth:`to_strings` wrote; None if the table is not one of ours."""
+        """Return the schema that :meth:`to_strings` wrote; None if gem-index did not create the table."""
         try:
             return cls(
                 fingerprint=str(values["gem_fingerprint"]),
@@ -78,17 +78,17 @@ class TargetSchema:
 
 @dataclass(frozen=True)
 class TargetDocument:
-    """A document as a database stores it.
+    """A row of a table, as a database stores it: a document, or a piece of a document.
 
     Attributes
     ----------
     id : str
     vector : float32 array (d,)
-        A vector of unit length; zeros for a text without words.
+        A vector of unit length; for a text without words, zeros.
     text : str, optional
-        None if texts are not stored.
+        The text; None if texts are not stored.
     metadata : mapping
-        JSON values under string keys.
+        The metadata: JSON values by name.
     words : SparseVector, optional
         The sparse vector of the words; None in a table without sparse vectors.
     """
@@ -102,9 +102,9 @@ class TargetDocument:
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A document near a query, and the score that the database computed.
+    """A row near a query, and the score that the database computed.
 
-    The score is the cosine similarity of the vectors, or the inner product of the sparse vectors of words.
+    The score is the cosine of the vectors, or the inner product of the sparse vectors of words.
     """
 
     id: str
@@ -116,64 +116,65 @@ class TargetTable(Protocol):
 
     @property
     def schema(self) -> TargetSchema:
-        """What was recorded when the table was created."""
+        """The description that was recorded when the table was created."""
         ...
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
-        """Insert documents, or replace those with the same id. Durable on return.
+        """Insert rows; a new row replaces an old row with the same id. When the method returns, the rows are durable.
 
-        The caller has left out metadata that :meth:`Target.unsupported` names.
+        The caller has removed metadata that :meth:`Target.unsupported` names.
         """
         ...
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents by id; unknown ids are ignored. Durable on return."""
+        """Delete rows by id; unknown ids are ignored. When the method returns, the deletion is durable."""
         ...
 
     def count(self) -> int:
-        """Return the number of documents."""
+        """Return the number of rows."""
         ...
 
     def query(self, vector: F32, k: int) -> list[Neighbor]:
-        """Return the k nearest documents by cosine similarity, best first."""
+        """Return the k nearest rows by cosine similarity, best first."""
         ...
 
     def documents(self) -> Iterator[TargetDocument]:
-        """Iterate over all documents."""
+        """Iterate over all rows."""
         ...
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return, by id, the metadata of the documents that the table has, for at most 1,000 ids; nothing else is read."""
+        """Return the metadata of rows by id, for at most 1,000 ids; ids without a row are ignored, nothing else is read."""
         ...
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
-        """Return, by id, the documents that the table has, for at most 1,000 ids."""
+        """Return rows by id, for at most 1,000 ids; ids without a row are ignored."""
         ...
 
     def finish(self) -> None:
-        """Build indexes or compact, if the engine needs it; a push calls this when it has sent everything, before it counts.
+        """Build indexes or compact, if the engine needs it. A push calls this after it has sent everything.
 
-        A push calls it again if it raised TargetUnavailableError.
+        After this call, the push counts the rows. If this method raises TargetUnavailableError, the push calls it
+        again.
         """
         ...
 
 
 @runtime_checkable
 class WordsTable(TargetTable, Protocol):
-    """A table that can hold sparse vectors of words, and search by them."""
+    """A table that can store sparse vectors of words, and search by them."""
 
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
-        """Return the k documents with the largest inner product of words, best first; none has a product of 0."""
+        """Return the k rows with the largest inner product of words, best first; rows with the product 0 are left out."""
         ...
 
 
 @runtime_checkable
 class Target(Protocol):
-    """A place in a vector database, named by a URL: a live table and perhaps a staged one that will replace it."""
+    """A place in a vector database, named by a URL: a live table, and perhaps a staged table that will replace it."""
 
     @property
     def url(self) -> TargetUrl:
-        """The URL that it was opened with; without its secrets it names the target."""
+        """The URL that was opened. Without its secrets, the URL is the name of the target."""
         ...
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
@@ -181,35 +182,35 @@ class Target(Protocol):
         ...
 
     def live(self) -> TargetTable | None:
-        """Return the table that readers see; None if there is none.
+        """Return the live table, which readers see; None if there is no live table.
 
         Raises
         ------
         ConfigError
-            If there is a table of that name that gem-index did not create.
+            If gem-index did not create the table that has the name.
         """
         ...
 
     def staged(self) -> TargetTable | None:
-        """Return the unfinished replacement of the live table; None if there is none."""
+        """Return the staged table, the unfinished replacement of the live table; None if there is no staged table."""
         ...
 
     def create(self, schema: TargetSchema) -> TargetTable:
-        """Create an empty live table; an existing one must have been dropped.
+        """Create an empty live table; an earlier live table must have been dropped.
 
         Raises
         ------
         ConfigError
-            If there is a table of that name.
+            If a table with the name exists.
         """
         ...
 
     def stage(self, schema: TargetSchema) -> TargetTable:
-        """Create an empty replacement of the live table, in place of an earlier one."""
+        """Create an empty staged table; it replaces an earlier staged table."""
         ...
 
     def switch(self) -> None:
-        """Let readers see the staged table instead of the live one, which is dropped."""
+        """Make the staged table the live table, and drop the old live table."""
         ...
 
     def drop(self) -> None:
@@ -223,28 +224,28 @@ class Target(Protocol):
 
 @runtime_checkable
 class JsonTarget(Protocol):
-    """A target that can tell from JSON text whether it can store it, so that a push need not parse metadata."""
+    """A target that can check JSON texts of metadata, so a push need not parse metadata to check them."""
 
     def stores_json(self, texts: Sequence[str]) -> bool:
-        """Tell whether all of these metadata can be stored; False if only :meth:`Target.unsupported` can tell."""
+        """Tell whether it is sure that all these metadata can be stored; if False, :meth:`Target.unsupported` decides."""
         ...
 
 
 @runtime_checkable
 class WordsTarget(Protocol):
-    """A target whose tables are :class:`WordsTable` if their schema has a rule for words."""
+    """A target that can have sparse vectors: if a schema has a rule for words, its table is a :class:`WordsTable`."""
 
     @property
     def word_dimensions(self) -> int:
-        """Number of dimensions of the database's sparse vectors, at most 2^31; 0 if its version has none.
+        """Return the largest dimension of the database's sparse vectors, at most 2^31; 0 if this version has none.
 
-        With fewer than 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
+        If it is less than 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
         """
         ...
 
 
 def word_dimensions(target: Target) -> int:
-    """Return the number of dimensions of a target's sparse vectors; 0 if it has none."""
+    """Return the number of dimensions of a target's sparse vectors; 0 without sparse vectors."""
     return target.word_dimensions if isinstance(target, WordsTarget) else 0
 
 
@@ -253,33 +254,34 @@ class RowsTarget(Protocol):
     """A target that can read a table that gem-index did not create."""
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """Iterate over the rows of such a table: values by the names of their fields, without vectors.
+        """Iterate over the rows of a table that gem-index did not create: values by field name, without vectors.
 
-        The caller knows that there is a table of this name. If the engine keeps the id and the text of a row apart from
-        its fields, they are called ``id`` and ``text`` (:func:`row_of`).
+        The caller has checked that the table exists. If the engine stores the id and the text of a row apart from the
+        fields, the row has them as ``id`` and ``text`` (:func:`row_of`).
         """
         ...
 
 
 def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """Return a row of an engine that keeps some values apart from the fields that users name.
+    """Return a row of an engine that stores some values, such as the id, apart from the user's fields.
 
     Parameters
     ----------
     fields : mapping
-        The fields that users name. If a field has the name of a value of the engine, such as ``id``, it gets the name
-        ``_id``.
+        The fields that users have named. If a field and a value of the engine have the same name, such as ``id``, the
+        field is called ``_id``.
     **own
-        The values of the engine: the id, perhaps the text.
+        The values that the engine stores apart: the id, perhaps the text.
     """
     return own | {f"_{name}" if name in own else name: value for name, value in fields.items()}
 
 
 @runtime_checkable
 class QueryTableTarget(Protocol):
-    """A target that names the second table (of query records) itself.
+    """A target that chooses the name of the second table, the table of query records.
 
-    For other targets, the name of the second table is the name of the first with an ending; other options of the URL stay.
+    For other targets, the second table has the name of the first table with an ending; the other options of the URL do
+    not change.
     """
 
     @property

@@ -1,7 +1,11 @@
-"""The common part of targets in SQL databases; their transactions must include the creation and renaming of tables.
+"""The common part of targets in SQL databases.
 
-Readers query the table ``faq``. A push that replaces all vectors fills ``faq__staged``, which one transaction then renames.
-``faq_gem`` holds the values of the schemas of both tables.
+For a table ``faq``, there are three tables:
+
+- ``faq`` is the live table, which readers query.
+- ``faq__staged`` is the staged table. A push that replaces all vectors fills it; then one transaction drops ``faq`` and
+  renames ``faq__staged``. So the database must be able to create and rename tables in a transaction.
+- ``faq_gem`` has the schemas of both tables.
 """
 # ruff: noqa: S608 - names are checked and quoted, values are parameters
 
@@ -33,17 +37,17 @@ _NOTES = ["state", "key", "value"]
 _VECTORS = re.compile(
     r"vector|halfvec|sparsevec|_float[48]|bit|bytea|tsvector|BLOB|(FLOAT|DOUBLE)\[.*"
 )
-"""Types of columns that hold vectors or bytes, as PostgreSQL and DuckDB call them."""
-_JSON = "JSON"  # a type of DuckDB, which returns it as text
+"""The types of columns with vectors or bytes, as PostgreSQL and DuckDB call them."""
+_JSON = "JSON"  # a type of DuckDB; its values are returned as text
 
 
 def check_table_name(name: str) -> str:
-    """Return a table's name that needs no quoting and leaves room for our endings.
+    """Return a table's name after checking that it needs no quoting and is short enough for gem-index's endings.
 
     Raises
     ------
     ConfigError
-        If it holds anything but letters, digits and underscores, or more than 50 of them.
+        If the name has other characters than letters, digits and underscores, or more than 50 characters.
     """
     if not re.fullmatch(r"[A-Za-z0-9_]{1,50}", name):
         raise ConfigError(
@@ -54,7 +58,7 @@ def check_table_name(name: str) -> str:
 
 
 class SqlDatabase(ABC):
-    """A connection; statements outside a transaction commit at once. Parameters are written ``$1``, ``$2``."""
+    """A connection to a database; statements outside a transaction commit at once. Parameters are ``$1``, ``$2``, …."""
 
     name: str
     """The name of the database in messages, without credentials."""
@@ -65,11 +69,11 @@ class SqlDatabase(ABC):
 
     @abstractmethod
     def batches(self, statement: str, size: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
-        """Execute a query and iterate over its rows, all of one state of the database."""
+        """Execute a query and iterate over its rows; all rows are from one state of the database."""
 
     @abstractmethod
     def roll_back(self) -> None:
-        """Undo the open transaction, if the database has not ended it itself; never raise."""
+        """Undo the open transaction, if the database has not ended it already; this method never raises."""
 
     @abstractmethod
     def close(self) -> None:
@@ -77,7 +81,7 @@ class SqlDatabase(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make the statements inside one transaction, rolled back if one fails."""
+        """Run the statements of the block in one transaction; if one fails, all are rolled back."""
         self.rows("BEGIN")
         try:
             yield
@@ -94,7 +98,7 @@ class SqlTable(ABC):
     ----------
     database : SqlDatabase
     table : str
-        The table's name as it stands in statements, quoted.
+        The table's name as in statements: quoted.
     schema : TargetSchema
     """
 
@@ -105,24 +109,24 @@ class SqlTable(ABC):
         self.schema = schema
 
     def narrowed(self, conditions: Sequence[Condition]) -> Self:
-        """Return the same table, whose ``query`` and ``match`` find only rows that meet all conditions."""
+        """Return an object of the same table; its ``query`` and ``match`` find only rows that meet all conditions."""
         narrowed = copy(self)
         narrowed._conditions = tuple(conditions)
         return narrowed
 
     @abstractmethod
     def is_one_of(self, field: str, values: str) -> str:
-        """Return the SQL condition that a metadata field is one of some JSON values, or a list that holds one of them.
+        """Return the SQL condition that a metadata field is one of some JSON values, or a list with one of them.
 
-        ``field`` is the name of the field and ``values`` a list of JSON texts, each as it stands in statements.
+        ``field`` is the name of the field, and ``values`` is a list of JSON texts; both are already SQL expressions.
         """
 
     @abstractmethod
     def number_of(self, field: str) -> str:
-        """Return the SQL expression of the number in a field of the metadata; it is NULL if the field holds no number."""
+        """Return the SQL expression of the number in a metadata field; its value is NULL if the field has no number."""
 
     def met(self, first: int) -> tuple[str, list[Any]]:
-        """Return the SQL condition that a row has to meet, and the values of its parameters, numbered from ``first``."""
+        """Return the SQL condition that rows must meet, and the values of its parameters; the first is ``$first``."""
         met, values = ["TRUE"], list[Any]()
 
         def bound(value: Any) -> str:
@@ -150,36 +154,36 @@ class SqlTable(ABC):
 
     @abstractmethod
     def store(self, batch: TargetBatch) -> None:
-        """Insert or replace documents, in one transaction."""
+        """Insert or replace rows, in one transaction."""
 
     @abstractmethod
     def query(self, vector: F32, k: int) -> list[Neighbor]:
-        """Return the k nearest documents, by inner product; a zero vector has the score 0."""
+        """Return the k nearest rows by inner product; a zero vector has the score 0."""
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
-        """Insert or replace documents; the last of two with the same id counts."""
+        """Insert or replace rows; if two have the same id, the last is stored."""
         batch = TargetBatch.of(documents, self.schema)
         if batch:
             self.store(batch)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete documents by one statement."""
+        """Delete rows by one statement."""
         self._database.rows(
             f"DELETE FROM {self._table} WHERE id IN (SELECT unnest($1::VARCHAR[]))", [list(ids)]
         )
 
     def count(self) -> int:
-        """Return the number of documents."""
+        """Return the number of rows."""
         [(count,)] = self._database.rows(f"SELECT count(*) FROM {self._table}")
         return int(count)
 
     def documents(self) -> Iterator[TargetDocument]:
-        """Iterate over the documents, all of one state of the database."""
+        """Iterate over the rows; all are from one state of the database."""
         for rows in self._database.batches(self._whole_rows):
             yield from map(self._document, rows)
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
-        """Return documents, by one query."""
+        """Return rows, by one query."""
         rows = self._database.rows(
             f"{self._whole_rows} WHERE id IN (SELECT unnest($1::VARCHAR[]))", [list(ids)]
         )
@@ -201,7 +205,7 @@ class SqlTable(ABC):
         )
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of documents, by one query."""
+        """Return the metadata of rows, by one query."""
         rows = self._database.rows(
             f"SELECT id, metadata::VARCHAR FROM {self._table} WHERE id IN (SELECT unnest($1::VARCHAR[]))",
             [list(ids)],
@@ -209,27 +213,27 @@ class SqlTable(ABC):
         return {identifier: json.loads(metadata) for identifier, metadata in rows}
 
     number_type: ClassVar[str] = "DOUBLE"
-    """The SQL type of the expression of :meth:`number_of`."""
+    """The SQL type of the expression that :meth:`number_of` returns."""
 
     vector_column: ClassVar[str] = "vector"
-    """The expression that returns a vector as a sequence of numbers."""
+    """The SQL expression of a row's vector, as a sequence of numbers."""
 
     word_columns: ClassVar[tuple[str, ...]] = ()
-    """The expressions that return a sparse vector of words, if the engine holds them."""
+    """The SQL expressions of a row's sparse vector of words, if the engine has sparse vectors."""
 
     def words_of(self, *values: Any) -> SparseVector:
         """Return the sparse vector in the values of :attr:`word_columns`."""
         raise NotImplementedError(f"{type(self).__name__} holds no sparse vectors")
 
     def finish(self) -> None:  # noqa: B027 - most engines have nothing to do
-        """Do nothing; an engine with an index overrides this to build it."""
+        """Do nothing; an engine with an index overrides this method to build the index."""
 
 
 Table = TypeVar("Table", bound=SqlTable)
 
 
 class SqlTarget(ABC, Generic[Table]):
-    """A live table and perhaps a staged one.
+    """A live table, and perhaps a staged table.
 
     Parameters
     ----------
@@ -264,17 +268,17 @@ class SqlTarget(ABC, Generic[Table]):
 
     @abstractmethod
     def table(self, database: SqlDatabase, table: str, schema: TargetSchema) -> Table:
-        """Return the object of a table, which need not exist."""
+        """Return the object of a table; the table need not exist yet."""
 
     def quoted(self, name: str) -> str:
-        """Return a table's name as it stands in statements."""
+        """Return a table's name as in statements: quoted."""
         return f'"{name}"'
 
     def before_switch(self, live: str, staged: str) -> None:
-        """Do nothing; an engine may override this to copy what users have set on the live table to the staged table."""
+        """Do nothing; an engine may override this to copy users' settings of the live table to the staged table."""
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
-        """Return nothing: metadata is stored as JSON."""
+        """Return an empty list, because metadata are stored as JSON."""
         return []
 
     def live(self) -> Table | None:
@@ -286,7 +290,7 @@ class SqlTarget(ABC, Generic[Table]):
         return self._read("staged")
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows of a table or view that gem-index did not create, without columns of vectors or bytes."""
+        """Iterate over the rows of a foreign table or view; columns with vectors or bytes are left out."""
         database, table = self.open(), self._tables["live"]
         found = database.rows(
             f"SELECT column_name, {self.type_in_catalog} FROM information_schema.columns WHERE {self.in_catalog} "
@@ -317,7 +321,7 @@ class SqlTarget(ABC, Generic[Table]):
             return self._add(database, "staged", schema)
 
     def switch(self) -> None:
-        """Drop the live table and rename the staged one, in one transaction."""
+        """Drop the live table and rename the staged table, in one transaction."""
         database, live, staged = self.open(), self._tables["live"], self._tables["staged"]
         with database.transaction():
             if self._find(database, "staged") is None:
@@ -331,7 +335,7 @@ class SqlTarget(ABC, Generic[Table]):
             )
 
     def drop(self) -> None:
-        """Drop both tables and the notes."""
+        """Drop both tables and the table of their schemas."""
         database = self.opened()
         if database is None:
             return
@@ -358,7 +362,7 @@ class SqlTarget(ABC, Generic[Table]):
             return self._find(database, state)
 
     def _find(self, database: SqlDatabase, state: str) -> Table | None:
-        """Return the live or the staged table; raise ConfigError if its name is in use for something else."""
+        """Return the live or the staged table; ConfigError if another table or view has its name."""
         values = (
             database.rows(
                 f"SELECT key, value FROM {self.quoted(self._notes)} WHERE state = $1", [state]
@@ -370,13 +374,13 @@ class SqlTarget(ABC, Generic[Table]):
         kind, columns = self._entry(database, name)
         if not kind:
             return None
-        # Users may add columns of their own behind ours.
+        # Users may add columns after the columns of gem-index.
         if schema is None or kind != "BASE TABLE" or columns[: len(_COLUMNS)] != _COLUMNS:
             raise foreign_table(name, database.name)
         return self.table(database, self.quoted(name), schema)
 
     def _add(self, database: SqlDatabase, state: str, schema: TargetSchema) -> Table:
-        """Create a table in the place of an earlier one, and note its schema."""
+        """Create a table instead of an earlier one, and store its schema."""
         found = {each: self._find(database, each) for each in self._tables}
         if state == "live" and found["live"] is not None:
             raise existing_table(self._tables["live"], database.name)
@@ -394,19 +398,19 @@ class SqlTarget(ABC, Generic[Table]):
         return table
 
     def _remove(self, database: SqlDatabase, state: str) -> None:
-        """Drop a table that :meth:`_find` has found to be ours, if any, and its notes."""
+        """Drop the live or the staged table and its schema; :meth:`_find` has checked that gem-index created the table."""
         database.rows(f"DROP TABLE IF EXISTS {self.quoted(self._tables[state])}")
         database.rows(f"DELETE FROM {self.quoted(self._notes)} WHERE state = $1", [state])
 
     def _noted(self, database: SqlDatabase) -> bool:
-        """Tell whether there is a table of notes; raise ConfigError if something else has its name."""
+        """Tell whether the table of schemas exists; ConfigError if another table or view has its name."""
         kind, columns = self._entry(database, self._notes)
         if kind and (kind != "BASE TABLE" or columns != _NOTES):
             raise foreign_table(self._notes, database.name)
         return bool(kind)
 
     def _entry(self, database: SqlDatabase, name: str) -> tuple[str, list[str]]:
-        """Return the type and the columns of a table or view; empty if there is none."""
+        """Return the type and the columns of a table or view; both are empty if it does not exist."""
         kinds = database.rows(
             f"SELECT table_type FROM information_schema.tables WHERE {self.in_catalog}", [name]
         )

@@ -21,11 +21,11 @@ __all__ = ["ENGLISH", "FIRST", "Analyzer", "is_unspaced"]
 _NEWEST = 2
 _LONGEST_TERM = 200  # bytes
 _GRAM = 4  # characters
-# languages without 4-grams, which made the default search in English worse (docs/evaluation.md)
+# languages without 4-grams: in English, 4-grams made the default search worse (docs/evaluation.md)
 _WHOLE_WORDS = ("en", NONE)
 _BY_SIGNS = ("ja", "ko", "zh")
-_KEEPS_MARKS = ("vi", NONE)  # without its marks, a Vietnamese word is another word
-_REMEMBERED = 200_000  # words in the cache of each analyzer
+_KEEPS_MARKS = ("vi", NONE)  # in Vietnamese, a word without its marks is another word
+_REMEMBERED = 200_000  # words in the cache of an analyzer
 
 _SCRIPTS = regex.compile(
     r"(?P<signs>[\p{Han}\p{Hiragana}\p{Katakana}\u30fc]+)"
@@ -33,7 +33,7 @@ _SCRIPTS = regex.compile(
     r"|(?P<word>[^\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
 )
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
-# Russian io loses its dots, but short i keeps its breve
+# the Russian letter io loses its dots, but short i keeps its breve
 _MARKED = regex.compile(r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+")
 _UNMARKED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "\u0131": "i"}
@@ -43,26 +43,30 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 @dataclass(frozen=True)
 class Analyzer:
-    """How texts become terms; a collection keeps the one that it was built with.
+    """Turns texts into terms; a collection keeps the analyzer with which it was built.
 
-    Words are stemmed by the language's Snowball stemmer. In all languages except English, Chinese, Japanese and Korean, each
-    word without digits also adds its 4-grams, so that two words with different stems can share terms. Scripts without blanks
-    between words are divided: Chinese and Japanese into characters and pairs of characters, Thai, Lao, Khmer, Burmese and
-    Tibetan into 4-grams; a Korean word adds its pairs of syllables. A word with accents adds its form without them.
+    - The Snowball stemmer of the language stems the words.
+    - In all languages except English, Chinese, Japanese and Korean, each word without digits also adds its 4-grams, so
+      two words with different stems can share terms.
+    - In scripts without blanks between words, the text is divided: Chinese and Japanese into characters and pairs of
+      characters; Thai, Lao, Khmer, Burmese and Tibetan into 4-grams.
+    - A Korean word adds its pairs of syllables.
+    - A word with accents adds its form without accents.
+
     docs/evaluation.md has the measurements.
 
     Parameters
     ----------
     language : str
-        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected, which works
+        One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected. ``auto`` works
         like ``en``.
     version : int
-        2. Collections from before there were languages have 1: the English stemmer alone.
+        2. Collections of versions without languages have 1: only the English stemmer.
 
     Raises
     ------
     ConfigError
-        If the language is unknown, or the version is a later one.
+        If the language is unknown, or the version is above 2.
     """
 
     language: str = "en"
@@ -103,18 +107,18 @@ class Analyzer:
 
     @property
     def terms_per_word(self) -> int:
-        """The estimated number of terms of a word: the word and its 4-grams, or characters and pairs of characters."""
+        """The estimated number of terms of a word: its stem and 4-grams, or its characters and pairs of characters."""
         if self._code in _WHOLE_WORDS:
             return 1
         return 3 if self._code in _BY_SIGNS else 6
 
     @property
     def tantivy(self) -> Any:
-        """Tantivy's analyzer, for the :meth:`tokens` of a text, joined by blanks."""
+        """Tantivy's analyzer; its input are the :meth:`tokens` of a text, joined by blanks."""
         return _tantivy_analyzer(STEMMERS.get(self._code, ""))
 
     def tokens(self, text: str) -> list[str]:
-        """Return a text's tokens before stemming: the tokens of :func:`search_tokens`, and tokens that this class adds."""
+        """Return the tokens of a text before stemming: those of :func:`search_tokens`, and those that this class adds."""
         found = search_tokens(text)
         grams = self._code not in (*_WHOLE_WORDS, *_BY_SIGNS)
         if self.version == 1 or (text.isascii() and not grams):
@@ -127,12 +131,12 @@ class Analyzer:
         return self.stemmed(self.tokens(text))
 
     def stemmed(self, tokens: Iterable[str]) -> list[str]:
-        """Return the terms of :meth:`tokens`."""
+        """Return the stems of tokens that :meth:`tokens` returned."""
         terms: list[str] = self.tantivy.analyze(" ".join(tokens))
         return terms
 
     def words(self, text: str) -> list[str]:
-        """Return the terms that people read as words: without parts of words, and without single characters."""
+        """Return the terms that people read as words; parts of words and single characters are left out."""
         return [term for term in self.terms(text) if not _is_part(term)]
 
 
@@ -145,7 +149,7 @@ ENGLISH = Analyzer()
 """The analyzer of English texts."""
 
 FIRST = Analyzer(version=1)
-"""The analyzer of collections that were made before there were languages."""
+"""The analyzer of collections of versions without languages."""
 
 
 @cache
@@ -161,7 +165,7 @@ def _tantivy_analyzer(stemmer: str) -> Any:
 
 @cache
 def _expanding(language: str, grams: bool) -> Any:
-    """Return a function from a token to all its tokens, with a cache of the latest results."""
+    """Return a function that returns all tokens of a token; it caches the latest results."""
 
     @lru_cache(_REMEMBERED)
     def expanded(token: str) -> tuple[str, ...]:
@@ -197,7 +201,7 @@ def _grams(run: str) -> Iterator[str]:
 
 
 def _different(forms: list[str], language: str) -> Iterable[str]:
-    """Return the forms of a word that have different stems."""
+    """Return those forms of a word whose stems differ."""
     if len(forms) == 1:
         return forms
     stem = _tantivy_analyzer(STEMMERS.get(language, "")).analyze
@@ -219,7 +223,7 @@ def _unmarked(word: str) -> str:
 
 
 def _part(gram: str) -> str:
-    """Mark a part of a word, so that it differs from every word and no stemmer changes it."""
+    """Mark a part of a word. A marked part differs from every word, and no stemmer changes it."""
     return f"#{gram}#"
 
 

@@ -1,4 +1,4 @@
-"""Divide long texts into pieces along headings, paragraphs and sentences."""
+"""Divide long texts into pieces at headings, paragraphs and sentences."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from gem_index.text.units import begin_of_last_units, blank_words, units, units_
 __all__ = ["AUTO", "Chunking", "Piece"]
 
 AUTO = "auto"
-"""Divide long texts, into pieces of a size that was chosen by measurement (docs/evaluation.md)."""
+"""Divide long texts into pieces; measurements decided the size of the pieces (docs/evaluation.md)."""
 
 _LONG = 250  # auto divides texts with more words than this
-_SIZE = 150  # words of a piece of auto
+_SIZE = 150  # words of a piece with auto
 _LEAST = 10  # least number of words of a piece
 _MOST = 100_000  # largest number of words of a piece
-_BY_SECTIONS = 2  # version from which pieces follow sections
-_BY_SIGNS = 3  # version from which characters count in scripts without blanks
+_BY_SECTIONS = 2  # from this version on, pieces follow sections
+_BY_SIGNS = 3  # from this version on, scripts without blanks are measured in characters
 _BLOCK = 20_000
-"""Characters of a block that is divided at once. If a text has no sentences, the time grows with the square of the size."""
+"""The characters of a block; a block is divided at once. In a text without sentences, the time grows with their square."""
 
 _BLOCK_WORDS = 140
-"""Least characters of a block for each word of a piece; the time falls with the size of the pieces."""
+"""A block has at least this many characters for each word of a piece; large pieces take less time."""
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text.
+    """A section of a text.
 
     Attributes
     ----------
     start, end : int
-        Its place in the text, in characters.
+        The place of the piece in the text, in characters.
     heading : str
-        The headings above the piece, from the outermost, joined by `` > ``; empty where the text has none.
+        The headings above the piece, the outermost first, joined by `` > ``; empty without headings.
     page : int, optional
-        The page on which the piece begins, from 1, if form feeds divide the text into pages.
+        The page on which the piece begins, if form feeds divide the text into pages; the first page is 1.
     """
 
     start: int
@@ -64,14 +64,15 @@ class Chunking:
     Parameters
     ----------
     chunk : int, "auto" or None
-        Number of words of a piece, or of characters in Chinese and Japanese; None if texts are not divided.
+        The number of words of a piece (in Chinese and Japanese: of characters); None if texts are not divided.
     overlap : int
-        Number of words that a piece shares with the piece before.
+        The number of words that a piece shares with the piece before it.
     headings : bool
-        Put the headings above a piece before its text when it is embedded.
+        Whether the text that is embedded for a piece begins with the headings above the piece.
     version : int
-        3 for new collections; older ones may have 1 or 2. In version 1, a piece may hold the end of a section and the
-        beginning of the next. In versions 1 and 2, only blanks divide words, so a Chinese text is a single word.
+        3 for new collections; older collections may have 1 or 2. In version 1, a piece may have the end of one section
+        and the beginning of the next section. In versions 1 and 2, only blanks separate words, so a Chinese text is a
+        single word.
 
     Raises
     ------
@@ -107,12 +108,12 @@ class Chunking:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Chunking:
-        """Return the chunking whose :attr:`fields` were stored."""
+        """Return the chunking with the given :attr:`fields`."""
         return cls(**{"version": 1, **fields}) if fields else cls()
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The stored fields: settings that differ from the defaults, and the version if it is not the first."""
+        """The fields to store: settings that differ from the defaults, and the version if it is not 1."""
         version = {"version": self.version} if self.chunk is not None and self.version > 1 else {}
         return {**self.choices, **version}
 
@@ -141,11 +142,11 @@ class Chunking:
 
     @cached_property
     def shortest(self) -> int:
-        """The number of characters of the shortest text that may be divided; a word has at least one character."""
+        """The number of characters below which no text is divided, because a word has at least one character."""
         return sys.maxsize if self.chunk is None else self._longest
 
     def pieces(self, text: str) -> list[Piece]:
-        """Return the pieces of a text in order; a short one is a single piece."""
+        """Return the pieces of a text in order; a short text is a single piece."""
         if len(text) < self.shortest or self._up_to(self._longest, text) <= self._longest:
             return [Piece(0, len(text))]
         turns = [found.start() for found in _PAGE_BREAK.finditer(text)]
@@ -160,7 +161,7 @@ class Chunking:
         begin: int | None = None
         for place, part in splitter.chunk_indices(text):
             start = place if begin is None else begin
-            # a heading alone belongs to the text after it
+            # a heading without text belongs to the text after it
             begin = start if headings and _HEADING.fullmatch(part) else None
             if begin is None:
                 end = place + len(part)
@@ -171,7 +172,7 @@ class Chunking:
         return pieces or [Piece(0, len(text))]
 
     def _by_sections(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Iterate over pieces: several short sections with their common headings, or a part of a long section."""
+        """Iterate over pieces: a piece is several short sections with their common headings, or a part of a long section."""
         group: list[Section] = []
         words = 0
         markdown = False
@@ -192,9 +193,9 @@ class Chunking:
 
     def _parts(self, text: str, section: Section, markdown: bool) -> Iterator[tuple[int, int]]:
         """Iterate over the places of the parts of a long section."""
-        # the splitter's own overlap takes seconds for a page without blanks
+        # the overlap is made here, because the splitter's takes seconds for a page without blanks
         splitter = _splitter(self._size - self.overlap, 0, markdown, self._count)
-        begin: int | None = None  # a part of headings alone belongs to the text after it
+        begin: int | None = None  # a part with only headings belongs to the text after it
         before = section.start
         size = max(_BLOCK, _BLOCK_WORDS * self._size)
         for first, limit in blocks(text, section.start, section.end, size):
@@ -208,7 +209,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return how many characters of the previous part also belong to this part; 0 if that part is too short."""
+        """Return the number of characters that the next part repeats from the part before; 0 if ``before`` is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:
@@ -224,7 +225,7 @@ class Chunking:
 
 @lru_cache(maxsize=8)
 def _splitter(size: int, overlap: int, markdown: bool, count: Callable[[str], int]) -> Any:
-    # imported here: only collections with pieces need it
+    # imported here, because only collections with pieces need it
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
@@ -241,7 +242,7 @@ def _page(turns: Sequence[int], start: int) -> int | None:
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:
-    """Iterate over the places of the headings of a text, each with the headings above it."""
+    """Iterate over the headings of a text: the place of each, and its name after the names of the headings above it."""
     path: list[tuple[int, str]] = []
     for found in _HEADING.finditer(text):
         level = len(found[1])

@@ -1,4 +1,4 @@
-"""Synonyms and abbreviations that a user gives: groups of forms that mean the same."""
+"""Synonyms and abbreviations from a user: groups of forms that mean the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gem_index.text.tokens import WeightedText, tokenize
 __all__ = ["NO_SYNONYMS", "Synonyms"]
 
 _MOST_GROUPS = 10_000
-_MOST_FORMS = 50  # forms of a group; a search compares with all of them
+_MOST_FORMS = 50  # forms of a group, because a search compares with all of them
 _LONGEST_FORM = 100  # characters
 _BETWEEN = ","
 _COMMENT = "#"
@@ -25,9 +25,9 @@ _COMMENT = "#"
 
 @dataclass(frozen=True)
 class Synonyms:
-    """Groups of forms that mean the same: words, abbreviations, or several words.
+    """Groups of forms that mean the same; a form is a word, an abbreviation or several words.
 
-    A query that contains one form of a group also searches for the others.
+    A query that contains one form of a group also searches for the other forms.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Synonyms:
     Raises
     ------
     InputError
-        If the groups are not such lists; the message has the number of the group.
+        If a group is not a list of such forms; the message tells the number of the group.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Synonyms:
 
     @classmethod
     def of_groups(cls, groups: Iterable[Iterable[str]]) -> Synonyms:
-        """Return the synonyms of some lists of forms.
+        """Return the synonyms in some lists of forms.
 
         Raises
         ------
@@ -69,14 +69,14 @@ class Synonyms:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], name: str) -> Synonyms:
-        """Return the synonyms of the lines of a file: one group per line, its forms separated by commas.
+        """Return the synonyms in the lines of a file. Each line is a group; commas separate its forms.
 
-        Empty lines are left out, and so are lines that begin with ``#``. ``name`` is the name of the file in messages.
+        Empty lines and lines that begin with ``#`` are ignored. ``name`` is the name of the file in messages.
 
         Raises
         ------
         InputError
-            If a line is no group; the message has the number of the line.
+            If a line is not a group; the message tells the number of the line.
         """
         places: dict[tuple[str, ...], str] = {}
         return _checked(
@@ -92,7 +92,7 @@ class Synonyms:
         Raises
         ------
         InputError
-            If it is damaged.
+            If the text is damaged.
         """
         return _of_stored(stored)
 
@@ -113,28 +113,29 @@ class Synonyms:
     def found_in(self, query: str, analyzer: Analyzer) -> dict[str, tuple[str, ...]]:
         """Return the forms that a query contains, each with the other forms of its group.
 
-        A form is contained if its words follow one another in the query; words are compared by their stems, in lower case.
-        In scripts without blanks between words, its characters follow one another. A text with weights is not searched.
+        A query contains a form if the words of the form follow one another in the query. Words are compared by their
+        stems, in lower case. In scripts without blanks between words, the characters must follow one another. In a text
+        with weights, no form is found.
         """
         return {form.text: self._others(form) for form, _, _ in self._places(query, analyzer)}
 
     def rewritten(
         self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
     ) -> str:
-        """If no document contains a form in a query, replace the form by another form of its group.
+        """Replace each form in a query that no document contains by another form of its group.
 
         Parameters
         ----------
         query : str
         analyzer : Analyzer
         held : callable
-            Returns about how many documents contain each of some forms.
+            Returns, for each of some forms, the approximate number of documents that contain it.
 
         Returns
         -------
         str
-            The query itself if nothing is replaced, else its tokens. A form that no document contains is replaced by the
-            form of its group that the largest number of documents contains.
+            The query itself if nothing is replaced, else the tokens of the new query. The replacement of a form is the
+            form of its group that most documents contain.
         """
         tokens = tokenize(query)
         replaced = False
@@ -153,7 +154,7 @@ class Synonyms:
         return tuple(other for other in self.groups[form.group] if other != form.text)
 
     def _places(self, query: str, analyzer: Analyzer) -> list[tuple[_Form, int, int]]:
-        """Return the forms in a query with the range of their tokens, in order; of overlapping forms, the longest."""
+        """Return the forms in a query, each with the range of its tokens, in order; if forms overlap, only the longest."""
         if not self.groups or isinstance(query, WeightedText):
             return []
         forms = _forms(self, analyzer)
@@ -204,7 +205,7 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Forms:
-    """The forms of synonyms by their beginning: a stem, or a character in scripts without blanks."""
+    """The forms of synonyms by their beginning, which is a stem; in scripts without blanks, it is a character."""
 
     by_stem: Mapping[str, Sequence[_Form]]
     by_sign: Mapping[str, Sequence[_Form]]
@@ -253,7 +254,7 @@ def _checked(groups: Iterator[tuple[str, ...]]) -> Synonyms:
 
 
 def _group(forms: Iterable[str], place: str, places: dict[tuple[str, ...], str]) -> tuple[str, ...]:
-    """Return the forms of a group; ``places`` has the place of each form so far, for messages."""
+    """Return the forms of a group; for messages, ``places`` has the place of each earlier form."""
     if isinstance(forms, str) or not isinstance(forms, Iterable):
         raise InputError(f"{place} of the synonyms is {quoted(forms)}; expected a list of texts")
     group = []

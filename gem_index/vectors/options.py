@@ -1,4 +1,4 @@
-"""Options of a source of word vectors: length, factor, unknown words, letter case, number of words, and precision."""
+"""Options of a source of word vectors: length, factor, unknown words, letter case, number of words, precision."""
 
 from __future__ import annotations
 
@@ -26,42 +26,43 @@ _DEFAULT_OOV = "hash"
 _DEFAULT_RUNS = "word"
 
 _STORED_NAMES = {"contractions": "tails"}
-"""The names of some options in homes and fingerprints, which keep their first spelling."""
+"""The stored names of some options: homes and fingerprints keep the names of the first version."""
 
 _CONTRACTION_ENDINGS = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Options of one source of word vectors (docs/algorithm.md, section 2); part of its fingerprint.
+    """Options of one source of word vectors (docs/algorithm.md, section 2); its fingerprint depends on them.
 
     Parameters
     ----------
     unit : bool
         Normalise every word's vector to length 1 (a zero vector stays zero).
     scale : float
-        Factor on every vector, after ``unit``; from 1e-9 to 1e9. GEM is not scale-invariant: alpha_s grows with the norm.
+        A factor for every vector, from 1e-9 to 1e9; it is applied after ``unit``. The factor changes GEM's results,
+        because alpha_s grows with the norm.
     oov : str, optional
-        The vector of an unknown word: ``hash``, the row that its SHA-256 digest selects (the paper); ``zero``; or
-        ``subword``, a vector composed of its character n-grams. By default ``subword`` if the source has n-grams, else
-        ``hash``; a stored source keeps the choice made when it was stored.
+        The vector of an unknown word. ``hash``: the row that the word's SHA-256 digest selects, as in the paper;
+        ``zero``: zeros; ``subword``: a vector composed of the word's character n-grams. Default: ``subword`` if the
+        source has n-grams, else ``hash``. A stored source keeps the choice made when it was stored.
     case : str
-        How a word is looked up: ``keep``, unchanged; ``lower``, lower-cased; ``fallback``, unchanged, then lower-cased, then
-        capitalised.
+        The form in which a word is looked up. ``keep``: unchanged; ``lower``: lower-cased; ``fallback``: first
+        unchanged, then lower-cased, then capitalised.
     contractions : str
-        How the endings of contractions are looked up. Tokenization cuts them off: "it's" becomes it and s, "don't" becomes
-        don and t. ``word`` looks them up like any word (the paper); ``apostrophe`` looks up 's and 't, and gives zeros if
-        the source does not hold them.
+        The form in which the endings of contractions are looked up. Tokenization separates them: "it's" becomes it and
+        s, "don't" becomes don and t. ``word`` looks up s and t like any word, as in the paper. ``apostrophe`` looks up
+        's and 't, and gives zeros if the source does not have them.
     runs : str, optional
-        How an unknown run of characters is looked up in scripts that put no blanks between words (Chinese, Japanese, Thai).
-        ``word`` looks it up like any word. ``split`` takes the mean of the known words in it: from left to right, the
-        longest word at each place. By default ``split`` if more than a fifth of the most frequent words are in such
-        scripts; a stored source keeps its choice.
+        How an unknown run of characters is looked up in scripts without blanks between words (Chinese, Japanese, Thai).
+        ``word`` looks up the run like any word. ``split`` computes the mean of the known words in the run; they are
+        found from left to right, the longest word at each place. Default: ``split`` if more than a fifth of the most
+        frequent words are in such scripts, else ``word``. A stored source keeps its choice.
     limit : int, optional
-        Use only this many words from the beginning.
+        Use only the first ``limit`` words.
     dtype : str, optional
-        How numbers are stored: ``float32``, ``float16`` or ``int8`` (with a factor for each row). By default as in the
-        file: float16 if it holds float16, else float32.
+        The type of the stored numbers: ``float32``, ``float16`` or ``int8`` (with a factor for each row). Default:
+        ``float16`` if the file has float16, else ``float32``.
     """
 
     unit: bool = False
@@ -90,12 +91,12 @@ class SourceOptions:
                 raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
     def decided(self, *, has_ngrams: bool, has_runs: bool = False) -> Self:
-        """Return the options with ``oov`` and ``runs`` chosen by the source if they were not given."""
+        """Return the options with ``oov`` and ``runs``; the source decides an option that was not given."""
         oov = self.oov or ("subword" if has_ngrams else _DEFAULT_OOV)
         return replace(self, oov=oov, runs=self.runs or ("split" if has_runs else _DEFAULT_RUNS))
 
     def given(self) -> dict[str, Any]:
-        """Return the options that differ from the defaults; fingerprints are computed from them."""
+        """Return the options that differ from the defaults; the fingerprint is computed from these options."""
         found = {
             _STORED_NAMES.get(f.name, f.name): v
             for f in fields(self)
@@ -105,7 +106,7 @@ class SourceOptions:
         return {name: value for name, value in found.items() if usual.get(name) != value}
 
     def to_json(self) -> str:
-        """Return all options as JSON with sorted keys; ``runs`` only if it is ``split``, because older homes lack it."""
+        """Return all options as JSON with sorted keys; ``runs`` is left out if it is ``word``, as in older homes."""
         stored = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
         if self.runs != "split":
             del stored["runs"]
@@ -113,7 +114,7 @@ class SourceOptions:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the options in a text of :meth:`to_json`."""
+        """Return the options from a text that :meth:`to_json` wrote."""
         return cls.of_stored(json.loads(text))
 
     @classmethod
@@ -123,7 +124,7 @@ class SourceOptions:
         return cls(**{own_names.get(name, name): value for name, value in values.items()})
 
     def spelled(self, words: Sequence[str]) -> Sequence[str]:
-        """Return words as they are looked up: in their case, and endings of contractions with the apostrophe."""
+        """Return words in the form of the look-up: ``lower`` changes the case, ``apostrophe`` adds the apostrophe."""
         if self.case == "lower":
             words = [word.lower() for word in words]
         if self.contractions == "apostrophe":
@@ -131,7 +132,7 @@ class SourceOptions:
         return words
 
     def silent(self, words: Sequence[str], unknown: BoolArray) -> list[int]:
-        """Return the places of unknown endings of contractions, whose vectors are zero."""
+        """Return the places of unknown endings of contractions; their vectors are zero."""
         if self.contractions == "word":
             return []
         endings = _CONTRACTION_ENDINGS.values()
@@ -155,7 +156,7 @@ def check_factor(name: str, value: float) -> None:
     Raises
     ------
     ConfigError
-        If it is not a number from 1e-9 to 1e9.
+        If the factor is not a number from 1e-9 to 1e9.
     """
     bounds = "a number from 1e-9 to 1e9"
     check_number(value, name, SMALLEST_FACTOR, LARGEST_FACTOR, expected=bounds)

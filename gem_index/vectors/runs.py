@@ -1,4 +1,4 @@
-"""Vectors of unknown runs of characters, in scripts without blanks between words: the mean of the known words in a run."""
+"""Vectors of unknown runs of characters in scripts without blanks: the mean of the known words in a run."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from gem_index.vectors.base import FloatArray
 __all__ = ["RUNS", "known_words", "mostly_runs", "vectors_of_runs"]
 
 RUNS = ("word", "split")
-"""How to look up an unknown run of characters: like any word, or by the known words in it."""
+"""The ways to look up an unknown run of characters: like any word, or by the known words in the run."""
 
-_LONGEST = 8  # most characters of a word inside a run
-_SHARE = 0.2  # a table is in such scripts if more than this share of its words is
+_LONGEST = 8  # characters of the longest word inside a run
+_SHARE = 0.2  # a table counts as such if more than this share of its words does
 _SIGNS_AT_ONCE = 1 << 16  # characters that are divided at once
 
 Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]
-"""Returns the row of each of some words, -1 for an unknown one."""
+"""Returns the row of each word, -1 for an unknown word."""
 
 
 def mostly_runs(words: Sequence[str]) -> bool:
-    """Tell whether a table of word vectors is for a script without blanks, from its most frequent words."""
+    """Tell by its most frequent words whether a table of word vectors is for a script without blanks."""
     return sum(map(is_unspaced, words)) > _SHARE * len(words)
 
 
 def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the known words in runs of characters, from left to right, at each place the longest; skip unknown parts.
+    """Find the known words in runs, from left to right, the longest at each place; unknown parts are skipped.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
     """
     places: list[int] = []
     found: list[int] = []
-    begin = 0  # where the next word may begin
+    begin = 0  # the first place where the next word may begin
     while begin < len(text):
         block = text[begin : begin + _SIGNS_AT_ONCE + _LONGEST]
         rows = find(
             [block[at : at + n] for at in range(len(block)) for n in range(1, _LONGEST + 1)]
         )
         rows = rows.reshape(len(block), _LONGEST)
-        skipped = (rows >= 0)[:, ::-1].argmax(axis=1)  # number of longer parts, which are unknown
+        skipped = (rows >= 0)[:, ::-1].argmax(axis=1)  # the number of longer parts, all unknown
         row_of_longest = rows[np.arange(len(block)), _LONGEST - 1 - skipped].tolist()
         lengths = (_LONGEST - skipped).tolist()
         last = begin + len(block) == len(text)
@@ -71,7 +71,7 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
 def vectors_of_runs(
     words: Sequence[str], find: Find, take: Callable[[npt.NDArray[np.int64]], FloatArray]
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the places of the runs that contain known words, and the means of the vectors of these words (n, d)."""
+    """Return the places of the runs with known words, and, for each run, the mean vector of these words (n, d)."""
     from gem_index.kernels.rows import sum_rows
 
     runs = [place for place, word in enumerate(words) if is_unspaced(word)]

@@ -47,7 +47,11 @@ class TestMaking:
     @pytest.mark.parametrize(
         ("body", "status", "told"),
         [
-            ({"name": "x", "allow": "keys"}, 403, "a key cannot make one that allows keys: the op"),
+            (
+                {"name": "x", "allow": "keys"},
+                403,
+                "a key cannot make a key that allows keys: the op",
+            ),
             ({"name": "x", "allow": "root"}, 422, "'read', 'write', 'admin' or 'keys'"),
             ({"name": "a b"}, 400, "the key name is 'a b'"),
             ({"name": "lead"}, 409, "a key is named 'lead' already"),
@@ -99,7 +103,7 @@ class TestRemoving:
         ("name", "status", "told"),
         [
             ("lead", 403, "the operator of the server removes it on its machine"),
-            ("other", 403, "the key other allows keys, and a key cannot remove such a one"),
+            ("other", 403, "the key other allows keys, and a key cannot remove such a key"),
             ("nope", 404, "no key is named 'nope'"),
         ],
     )

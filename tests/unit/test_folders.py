@@ -365,7 +365,7 @@ class TestSeveral:
         (other / "bank.rst").write_text("another bank")
         with pytest.raises(
             InputError,
-            match=r"the id 'bank.rst' of .*other is that of a document of .*notes; expected",
+            match=r"the id 'bank.rst' of .*other is also the id of a document of .*notes; expected",
         ):
             faq.upsert(FolderReader(other))
         assert str(other) not in faq.sources
@@ -380,7 +380,9 @@ class TestSeveral:
     def test_a_folder_in_a_folder_is_another_source(self, faq, folder):
         (folder / "law" / "bank.rst").write_text("a bank of law")
         faq.upsert(FolderReader(folder))
-        with pytest.raises(InputError, match=r"the id 'bank.rst' of .*/law is that of a document"):
+        with pytest.raises(
+            InputError, match=r"the id 'bank.rst' of .*/law is also the id of a document"
+        ):
             faq.upsert(FolderReader(folder / "law"))
 
     def test_a_folder_that_was_moved_takes_its_documents_along(self, faq, folder, tmp_path):

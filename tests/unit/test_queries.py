@@ -161,7 +161,7 @@ class TestAgain:
 class TestRefused:
     def test_ids_of_another_query(self, home, url):
         home.build("faq", reader(url))
-        with pytest.raises(InputError, match="is that of a document of .*: select others"):
+        with pytest.raises(InputError, match="is also the id of a document of .*: select others"):
             home.collection("faq").upsert(reader(url, f"{QUERY} where id < 3"))
 
     @pytest.mark.parametrize(

@@ -378,5 +378,5 @@ class TestWhy:
     def test_only_where_it_is_asked_for_and_of_a_text(self, many):
         assert many.search(QUERY, k=1)[0].why is None
         vector = many.encoder.encode([QUERY])[0]
-        with pytest.raises(InputError, match="found a vector to explain the hits of; expected"):
+        with pytest.raises(InputError, match="found a vector to explain; expected"):
             many.search(vector, fingerprint=many.encoder.fingerprint, why=True)

@@ -164,9 +164,9 @@ class TestCollection:
         home.build("two", documents(5, 65))
         first, second = TWO["encoders"]
         for others, problem in (
-            ([first, {**second, "weight": 0.5}], "has 2 encoders of the weights"),
-            ([first], "has 2 encoders of the weights"),
-            ([first, second, second], "has 2 encoders of the weights"),
+            ([first, {**second, "weight": 0.5}], "has 2 encoders with the weights"),
+            ([first], "has 2 encoders with the weights"),
+            ([first, second, second], "has 2 encoders with the weights"),
             ([first, {**second, "config": {"removal": "sir"}}], "has the configuration"),
         ):
             with pytest.raises(ConfigError, match=problem):
@@ -174,7 +174,7 @@ class TestCollection:
         other = {**second, "vectors": "wordllama"}
         with pytest.raises(FingerprintMismatchError):
             home.build("two", documents(5, 70), config={"encoders": [first, other]})
-        with pytest.raises(ConfigError, match="has 2 encoders of the weights"):
+        with pytest.raises(ConfigError, match="has 2 encoders with the weights"):
             home.build("two", documents(5, 70), vectors="tiny")
         assert len(two) == 70
 

@@ -22,14 +22,14 @@ from gem_index.text.units import unit_spans
 __all__ = ["calibrate", "check_expected", "lowest_score", "part_of", "score_reached_by"]
 
 _WRONG = 0.1
-"""With known answers, at most this share of the first results at or above the score is wrong."""
+"""If right documents are given: the largest share of wrong first results among those at or above the score."""
 
 _LEFT_OUT = 0.7
-"""The threshold is this quantile of the best scores of queries whose own document is left out (docs/evaluation.md)."""
+"""If no right documents are given: the score is this quantile of the best scores (docs/evaluation.md)."""
 
 _SAMPLED = 1000  # documents
-_UNITS = 12  # words of the part of a document that serves as a query
-_LEAST = 10  # queries: with fewer, a share of one in ten cannot be measured
+_UNITS = 12  # words of a query that is a part of a document
+_LEAST = 10  # queries, because a share of one in ten cannot be measured with fewer
 _BLOCK = 256  # queries that are searched at once
 
 
@@ -68,7 +68,7 @@ def check_expected(access: CollectionAccess, queries: Mapping[str, Sequence[str]
     Raises
     ------
     InputError
-        If it does not have one of them.
+        If the collection does not have one of the right documents.
     """
     wanted = sorted({name for names in queries.values() for name in names})
     with access.reading() as rows:
@@ -82,7 +82,7 @@ def check_expected(access: CollectionAccess, queries: Mapping[str, Sequence[str]
 
 
 def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
-    """Return parts of a sample of the documents, as long as queries, each with the id of its document."""
+    """Return queries with the id of their document: each query is a part of a document of a sample."""
     rng = np.random.default_rng(0)
     found = {}
     for stored in texts.sampled(_SAMPLED):
@@ -93,7 +93,7 @@ def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
 
 
 def part_of(text: str, rng: np.random.Generator, units: int = _UNITS) -> str:
-    """Return consecutive words of a text, from a random place: a text like a query."""
+    """Return some consecutive words of a text, from a random place; they serve as a query."""
     spans = unit_spans(text)
     begin = int(rng.integers(max(1, len(spans) - units + 1)))
     chosen = spans[begin : begin + units]
@@ -115,7 +115,7 @@ def _first_two(
 def _without_own(
     found: Sequence[SearchResults], own: Mapping[str, Sequence[str]]
 ) -> ModeCalibration:
-    """Return the calibration from the best scores of documents other than the query's own."""
+    """Return the calibration from the best score of each query, where the query's own document is left out."""
     scores = np.array(
         [
             next((hit.score for hit in hits if hit.id not in ids), 0.0)
@@ -127,12 +127,12 @@ def _without_own(
 
 
 def score_reached_by(scores: F64, quantile: float = _LEFT_OUT) -> float:
-    """Return the threshold: a quantile of the best scores (n,), where each query's own document is left out."""
+    """Return a quantile of the best scores (n,), where each query's own document is left out."""
     return float(np.quantile(scores, quantile))
 
 
 def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -> ModeCalibration:
-    """Return the calibration from first results that are known to be right or wrong."""
+    """Return the calibration from the first results and the right documents."""
     pairs = [
         (hits[0].score, hits[0].id in ids)
         for hits, ids in zip(found, right.values(), strict=True)
@@ -148,7 +148,7 @@ def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -
 
 
 def lowest_score(scores: F64, wrong: Mask, share: float = _WRONG) -> float | None:
-    """Return the lowest score that at least ten results reach, at most this share of them wrong; None if there is none.
+    """Return the lowest score s such that ten results reach s, at most a share of them wrong; None if there is none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Divide a group of near-duplicates so that every two texts of a part are near."""
+"""Divide a group of near-duplicates into parts in which every two texts are near."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def complete_parts(
     labels: I32 | None,
     request: DuplicatesRequest,
 ) -> I32:
-    """Return for each text of a group the number of its part; every two texts of a part are near in a view.
+    """Return the number of the part of each text of a group; every two texts of a part are near in at least one view.
 
     The first text begins a part. Each other text joins the first part whose texts are all near to it, or begins a new part.
 
@@ -62,7 +62,7 @@ def _rows(
     labels: I32 | None,
     request: DuplicatesRequest,
 ) -> Iterator[npt.NDArray[np.bool_]]:
-    """Iterate over the texts; yield for each a mask of the texts that are near to it."""
+    """Iterate over the texts; yield, for each text, a mask of the texts that are near to it."""
     every = np.asarray(vectors[texts], np.float64)
     trigrams = _matrix(texts, sets)
     sizes = np.diff(trigrams.indptr)

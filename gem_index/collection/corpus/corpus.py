@@ -34,10 +34,10 @@ class Corpus:
     seqs : int64 array (n,)
         The documents, ascending.
     texts : int32 array (n,)
-        For each document the number of its text.
+        For each document, the number of its text; equal texts have one number.
     vectors : float32 array (t, d)
-        The vectors of the distinct texts, in the order of their first documents. They are mapped from a temporary file, so
-        that the system can reclaim the memory.
+        The vectors of the distinct texts, in the order of their first documents. The vectors are mapped from a
+        temporary file, so the system can reclaim their memory.
     """
 
     seqs: Ids

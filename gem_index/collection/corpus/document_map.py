@@ -1,4 +1,4 @@
-"""A map of a collection: documents on a plane, similar ones near each other."""
+"""A map of a collection: the documents on a plane, with similar documents near each other."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _LOG = logging.getLogger(__name__)
 
 _MOST = 200_000  # texts on the map, at most
 _NAMES_READ = 2_000  # documents that are read to find the names of fields
-_COLORS = 10  # values of a field with their own colour
+_COLORS = 10  # values of a field that have a separate colour
 _BLOCK = 4096
 _PATIENCE = 3600.0  # seconds to wait for a writer, because a map takes minutes to compute
-_LARGEST = 1e300  # the largest number for ranges; a field with larger ones is grouped by values
+_LARGEST = 1e300  # the largest number for ranges; a field with a larger number is grouped by values
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
@@ -116,12 +116,12 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
 def _check_unchanged(
     before: CollectionRecord, now: CollectionRecord, *, some_deleted: bool
 ) -> None:
-    """Check that the model is the same as before, and that no document whose words are on the map was erased.
+    """Check that the model is unchanged, and that no document whose words are on the map was erased.
 
     Raises
     ------
     InputError
-        If the model is another one, or such a document was erased.
+        If the model has changed, or such a document was erased.
     """
     if now.map_directory != before.map_directory:
         raise InputError(
@@ -135,14 +135,14 @@ def _check_unchanged(
 
 
 def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColors:
-    """Return groups by a metadata field: its most frequent values, or ranges of numbers.
+    """Group the documents by a metadata field: by its most frequent values, or by ranges of numbers.
 
     Parameters
     ----------
     access : CollectionAccess
     made : DocumentMap
     name : str
-        The name of a field; if no document has it, there is one group.
+        The name of a field. If no document has the field, there is one group.
     """
     values: list[Any] = [None] * len(made.seqs)
     with access.reading() as rows:
@@ -160,7 +160,7 @@ def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColo
 
 
 def _frequent(values: Sequence[Any]) -> MapColors:
-    """Return a group for each of the most frequent values, one for other values, and one for documents without a value."""
+    """Return a group for each most frequent value, a group for other values, and a group for documents without a value."""
     labels = [None if value is None else _label(value) for value in values]
     counts = Counter(label for label in labels if label is not None)
     most = counts.most_common(_COLORS if len(counts) <= _COLORS else _COLORS - 1)
@@ -179,7 +179,7 @@ def _frequent(values: Sequence[Any]) -> MapColors:
 
 
 def _ranges(values: Sequence[Any]) -> MapColors:
-    """Return groups of similar size by ranges of numbers, and one for documents without a number."""
+    """Return groups of similar size by ranges of numbers, and a group for documents without a number."""
     numbers = np.array([np.nan if value is None else float(value) for value in values])
     known = ~np.isnan(numbers)
     bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _COLORS - 1)[1:-1]))
@@ -199,7 +199,7 @@ def _ranges(values: Sequence[Any]) -> MapColors:
 
 
 def _range(values: Sequence[Any]) -> str:
-    """Return a name for a range of numbers; integers have all their digits."""
+    """Return a name for a range of numbers; integers are written with all digits."""
     if not values:
         return "none"
     first, last = min(values), max(values)
@@ -256,7 +256,7 @@ def draw_map(
 
 
 def _texts(access: CollectionAccess, made: DocumentMap) -> list[str]:
-    """Return the text of each document of a map, empty if it was deleted meanwhile."""
+    """Return the text of each document of a map; the text is empty if the document was deleted meanwhile."""
     found: list[str] = []
     with access.reading() as rows:
         for begin in range(0, len(made.seqs), _BLOCK):

@@ -20,7 +20,7 @@ from gem_index.progress import ProgressOption, reporting
 __all__ = ["Drift", "drift_of", "measure_drift"]
 
 _CHANGE = 0.02
-"""From this mean change of a cosine on, a refit is recommended (docs/operating.md)."""
+"""A refit is recommended if the mean change of a cosine is at least this number (docs/operating.md)."""
 
 _PAIRS = 2000
 
@@ -29,26 +29,27 @@ _PAIRS = 2000
 class Drift(Tabular):
     """The change that a refit would make.
 
-    As a table it has a row for each document about a new subject: its ``id``, its ``similarity`` to the nearest fitted text,
-    the ``words`` of its topic, and its ``text``.
+    The table has a row for each document about a new subject: its ``id``, its ``similarity`` to the nearest fitted
+    text, the ``words`` of its topic, and its ``text``.
 
     Attributes
     ----------
     documents, since_fit : int
-        Number of all documents, and of the documents added after the fit.
+        The number of all documents, and the number of documents added after the fit.
     angles : tuple of float
-        Principal angles between the components of the model and the components of the present texts, for all encoders of the
-        model, in degrees, ascending.
+        Principal angles between the components of the model and those of a fit on the present texts, in degrees,
+        ascending. If the model has several encoders, the angles of all of them are here.
     score_change : float
-        Mean absolute change of the cosine of two texts between the model and one fitted on the present texts.
+        The mean absolute difference of the cosine of two texts, between the model and a model that is fitted on the
+        present texts.
     refit_recommended : bool
         Whether a refit is recommended.
     novelty : Novelty or None
         Whether the documents after the fit are about new subjects; None if there are fewer than 20 different new texts, or
         fewer than 20 texts of the fit.
     advice : str
-        ``refit``; ``look`` if documents are about new subjects, although a refit would change little (read them, and refit
-        if they belong to the collection); or ``none``.
+        ``refit``, ``look`` or ``none``. ``look`` means that documents are about new subjects, although a refit would
+        change little: read these documents, and refit if they belong to the collection.
     """
 
     documents: int
@@ -87,7 +88,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
         if rows.changed_since_fit():
             fresh = encoder.unfitted()
             with reporting(progress, "fit") as show:
-                fresh.fit(pieces.of_all(texts.all(show)))  # as a refit does
+                fresh.fit(pieces.of_all(texts.all(show)))  # the same fit as in a refit
         novelty = novelty_of(rows.documents, encoder, rows.record.analyzer, fitted, new)
     measured = measure_drift(encoder, fresh, compared, len(texts), len(new))
     look = novelty is not None and novelty.found
@@ -98,7 +99,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
 def measure_drift(
     encoder: Encoder, fresh: Encoder, texts: Sequence[str], documents: int, since_fit: int
 ) -> Drift:
-    """Compare an encoder with one fitted on the present texts, on pairs of some of these texts."""
+    """Compare an encoder with an encoder that is fitted on the present texts, on pairs of some of these texts."""
     angles: list[float] = []
     for old, new in zip(encoder.encoders, fresh.encoders, strict=True):
         ours, theirs = old.components.directions, new.components.directions

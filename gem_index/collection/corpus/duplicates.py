@@ -31,7 +31,7 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-_LEAST = 1e-12  # above 0, the cosine of any text with a text without words
+_LEAST = 1e-12  # above 0, which is the cosine of any text with a text without words
 
 
 def duplicates_of(
@@ -62,7 +62,7 @@ def duplicates_of(
             for begin in range(0, len(every), _BLOCK):
                 seqs, ids, _, _ = documents.columns(every[begin : begin + _BLOCK].tolist())
                 names.update(zip(seqs, ids, strict=True))
-            # documents that were deleted since the vectors were read are left out
+            # documents that were deleted after the vectors were read are left out
             present = [
                 part[[seq in names for seq in corpus.seqs[part].tolist()]] for part in groups
             ]
@@ -91,7 +91,7 @@ def _forests(
     request: DuplicatesRequest,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, I32]:
-    """Return, for each view and each text, the first text of its component (the texts that are linked by near pairs)."""
+    """Return, for each view and text, the first text of the text's component (all texts that near pairs link to it)."""
     threads = load_settings().threads
     found = {}
     if WORDING in request.views:
@@ -111,8 +111,8 @@ def _complete(
     request: DuplicatesRequest,
     group: I64,
 ) -> I32:
-    """Divide a group into parts in which every two texts are near; return the number of each document's part."""
-    # in the order of their first documents, as texts are numbered
+    """Divide a group into parts in which every two texts are near; return the number of the part of each document."""
+    # texts are numbered in the order of their first documents
     texts, inverse = np.unique(corpus.texts[group], return_inverse=True)
     return complete_parts(texts, corpus.vectors, sets, labels, request)[inverse]
 
@@ -123,13 +123,13 @@ def _joins(firsts: I32) -> bool:
 
 
 def _divided(groups: list[I64], divide: Callable[[I64], I32]) -> list[I64]:
-    """Divide each group: documents to which the function gives the same number stay together."""
+    """Divide each group into the documents to which ``divide`` gives the same number."""
     divided = [group[part] for group in groups for part in _grouped(divide(group))]
     return sorted(divided, key=_largest_first)
 
 
 def _grouped(firsts: I32) -> list[I64]:
-    """Return the positions of each value that occurs more than once, the most frequent first, then by position."""
+    """Return the positions of each repeated value, the most frequent value first, then in the order of the positions."""
     order = np.argsort(firsts, kind="stable")
     bounds = np.flatnonzero(np.diff(firsts[order])) + 1
     groups = [part for part in np.split(order, bounds) if len(part) > 1]
@@ -141,7 +141,7 @@ def _largest_first(group: I64) -> tuple[int, int]:
 
 
 def _cosines(vectors: F32, texts: I32) -> tuple[float, ...]:
-    """Return the cosine of each text with the first, exactly 1 for the same text."""
+    """Return the cosine of each text with the first text; exactly 1 for equal texts."""
     first = vectors[texts[0]].astype(np.float64)
     found: list[float] = []
     for begin in range(0, len(texts), _BLOCK):
@@ -153,7 +153,7 @@ def _cosines(vectors: F32, texts: I32) -> tuple[float, ...]:
 
 
 def _overlaps(sets: tuple[I32, I64], texts: I32) -> tuple[float, ...]:
-    """Return the Jaccard similarity of the trigrams of each text and of the first text; exactly 1 for the same text."""
+    """Return the Jaccard similarity of each text's trigrams and the first text's trigrams; exactly 1 for equal texts."""
     members, begins = sets
 
     def trigrams_of(text: int) -> I32:

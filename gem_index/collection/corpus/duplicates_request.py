@@ -1,4 +1,4 @@
-"""The arguments of a comparison of all documents."""
+"""The arguments of a search for near-duplicates among all documents."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ __all__ = [
 ]
 
 WORDING = "wording"
-"""Pairs with almost the same characters."""
+"""The view that finds pairs with almost the same characters."""
 
 MEANING = "meaning"
-"""Pairs with a high cosine."""
+"""The view that finds pairs with a high cosine."""
 
 VIEWS = (WORDING, MEANING)
 """The ways to compare two documents."""
 
 SINGLE = "single"
-"""Each document of a group is near to at least one other."""
+"""Each document of a group is near to at least one other document of the group."""
 
 COMPLETE = "complete"
 """Every two documents of a group are near."""
 
 LINKS = (SINGLE, COMPLETE)
-"""How near the documents of a group are to each other."""
+"""The rules for how near the documents of a group must be to each other."""
 
 OVERLAP = 0.7
-"""Default threshold of the overlap of two wordings; ``python -m benchmarks.planted_duplicates`` measures it."""
+"""The default threshold of the overlap of two wordings; ``python -m benchmarks.planted_duplicates`` measures it."""
 
 LEAST_OVERLAP = 0.25
-"""Least overlap of the wordings of two texts with the same meaning.
+"""The least overlap of the wordings of two texts that the view ``meaning`` joins.
 
-If word vectors know a language by its letters only, any two texts in it have a high cosine: without this rule, 225 of 240
-Arabic paragraphs were one group. docs/performance.md has the overlaps of pairs in ten dev sets.
+If word vectors know only the letters of a language, any two texts in this language have a high cosine. Without this
+rule, 225 of 240 Arabic paragraphs were one group. docs/performance.md has the overlaps of pairs in ten dev sets.
 """
 
 

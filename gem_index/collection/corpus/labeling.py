@@ -1,4 +1,4 @@
-"""Learn labels from examples, and give them to the documents of a collection."""
+"""Learn labels from examples, and label the documents of a collection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gem_index.text.analyzer import Analyzer
 
 __all__ = ["label_documents"]
 
-_PARTS = 5  # parts of the examples in cross-validation, at most
+_PARTS = 5  # the largest number of parts of the examples in cross-validation
 _INVERSE_REGULARIZATION = 3.0
 _BLOCK = 2000  # documents
 
@@ -73,7 +73,7 @@ def _scikit_learn() -> Any:
 
 
 def _given(rows: CollectionRows, examples: Sequence[Example]) -> dict[int, str]:
-    """Return the label of each example that is a document of the collection, by seq."""
+    """Return the labels of the examples that are documents of the collection, by seq."""
     seqs = rows.documents.seqs_of([each.id for each in examples if each.id is not None])
     given: dict[int, str] = {}
     for example in examples:
@@ -96,7 +96,7 @@ def _given(rows: CollectionRows, examples: Sequence[Example]) -> dict[int, str]:
 def _training_set(
     rows: CollectionRows, examples: Sequence[Example], given: Mapping[int, str]
 ) -> tuple[list[str], Names]:
-    """Return distinct texts with their labels; a text that has two labels is there twice.
+    """Return distinct texts with their labels; a text with two labels occurs twice.
 
     Raises
     ------
@@ -135,7 +135,7 @@ class _Classifier:
         self._model.fit(self._words.beside(vectors, texts), names)
 
     def predict(self, texts: Sequence[str], vectors: F32) -> Iterator[tuple[str, float] | None]:
-        """Iterate over the best label of each text and its probability; None for a text without a known word."""
+        """Iterate over the best label and its probability for each text; None for a text without a known word."""
         features = self._words.beside(vectors, texts)
         found: F64 = self._model.predict_proba(features)
         best = found.argmax(axis=1)
@@ -146,7 +146,7 @@ class _Classifier:
 def _cross_validated(
     texts: Sequence[str], vectors: F32, names: Names, analyzer: Analyzer, show: Progress | None
 ) -> tuple[Names, int]:
-    """Return for each text the label from a classifier that learned from other texts, and the number of parts."""
+    """Return, for each text, the label from a classifier that learned from other texts; and return the number of parts."""
     parts = min(_PARTS, min(Counter(names.tolist()).values()))
     split = _scikit_learn().model_selection.StratifiedKFold
     predicted = names.copy()
@@ -171,7 +171,7 @@ def _labels(
     classifier: _Classifier,
     show: Progress | None,
 ) -> Iterator[DocumentLabel]:
-    """Iterate over the labels of documents: the given label for an example, else the label that the classifier chooses."""
+    """Iterate over the labels of documents: an example keeps its given label, the classifier chooses the other labels."""
     encoder = access.encoder(rows)
     for begin in range(0, len(seqs), _BLOCK):
         block = seqs[begin : begin + _BLOCK]

@@ -41,9 +41,9 @@ class LabelQuality:
     label : str
     examples : int
     precision : float
-        Of the examples to which the classifier gave this label, the share that really have it; 0 without such examples.
+        Among the examples to which the classifier gave this label, the share that have it; 0 without such examples.
     recall : float
-        Of the examples that have this label, the share to which the classifier gave it.
+        Among the examples that have this label, the share to which the classifier gave it.
     """
 
     label: str
@@ -59,22 +59,22 @@ class Labels(list[DocumentLabel], Tabular):
     ----------
     labels : iterable of DocumentLabel
     qualities : iterable of LabelQuality
-        For each label, the most frequent first.
+        The quality of each label, the most frequent label first.
     accuracy : float
-        The share of the examples that get their label from a classifier that learned from other examples.
+        The share of the examples that are labeled correctly by a classifier that learned from other examples.
     interval : tuple of float
         The 95 % interval of the accuracy (Wilson, 1927).
     parts : int
-        Into how many parts the examples were divided for the cross-validation.
+        The number of parts into which cross-validation divided the examples.
     unlabeled : int
-        How many documents have no label, because they have no words or the probability is too low.
+        The number of documents without a label, because they have no word or the probability is too low.
 
     Attributes
     ----------
     qualities, accuracy, interval, parts, unlabeled
         As above.
     changed : int
-        How many documents got another value of the field.
+        The number of documents whose field got another value.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Labels(list[DocumentLabel], Tabular):
         return max(sizes) / sum(sizes)
 
     def field_values(self) -> dict[str, str]:
-        """Return the label for the id of each document, for :meth:`gem_index.Collection.set_field`."""
+        """Return each label by the id of its document, for :meth:`gem_index.Collection.set_field`."""
         return {each.id: each.label for each in self}
 
     def _repr_html_(self) -> str:

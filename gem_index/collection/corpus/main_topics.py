@@ -14,10 +14,11 @@ __all__ = ["main_groups", "main_topics"]
 
 
 def main_groups(centres: F32, count: int) -> list[int]:
-    """Return the number of the main topic of each topic, from the centres (n, d) of the topics.
+    """Return the number of each topic's main topic, computed from the centres (n, d) of the topics.
 
-    Ward's method joins the two groups whose union is the most compact. Of the methods that ``benchmarks/main_topics.py``
-    compares, average and complete linkage make one large group of many topics, and k-means agrees less with labels.
+    Ward's method repeatedly joins the two groups whose union is the most compact. ``benchmarks/main_topics.py``
+    compares Ward's method with others: average and complete linkage make one large group of many topics, and k-means
+    agrees less with labels.
 
     Raises
     ------
@@ -30,7 +31,7 @@ def main_groups(centres: F32, count: int) -> list[int]:
         raise MissingExtraError("topics", "topics") from error
     if count > len(centres):
         raise InputError(
-            f"found {count} main topics to divide {len(centres)} topics into; expected at most that many"
+            f"found {count} main topics to divide {len(centres)} topics into; expected at most {len(centres)}"
         )
     if len(centres) == 1:
         return [0]
@@ -41,7 +42,7 @@ def main_groups(centres: F32, count: int) -> list[int]:
 def main_topics(
     topics: Sequence[Topic], groups: Sequence[int], words: TopicWords
 ) -> tuple[list[Topic], list[Topic]]:
-    """Return topics with the names of their main topics, and the main topics, the largest first.
+    """Return the topics with the names of their main topics; also return the main topics, the largest first.
 
     Parameters
     ----------
@@ -49,13 +50,14 @@ def main_topics(
     groups : sequence of int
         The number of the main topic of each topic.
     words : TopicWords
-        The words of each topic.
+        The counted words of the topics.
     """
     members = {
         group: [t for t, g in zip(topics, groups, strict=True) if g == group] for group in groups
     }
     sizes = {group: sum(t.documents for t in found) for group, found in members.items()}
-    order = sorted(members, key=lambda group: -sizes[group])  # stable: then by largest topic
+    # stable: groups of equal size stay in the order of their largest topics
+    order = sorted(members, key=lambda group: -sizes[group])
     telling = words.joined([order.index(group) for group in groups]).telling()
     names = topic_names(telling)
     main = [

@@ -1,4 +1,4 @@
-"""Files of maps: a page, a picture or a table, with a point for each document."""
+"""Write a map to a file: a page, a picture or a table, with a point for each document."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _COLORS = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#9c755f", "#d37295", "#499894",
     "#b6992d", "#79706e", "#6b6ecf", "#8cb369",
 )  # fmt: skip
-"""Colors that are visible on white and on black. After the last one, the next shape begins."""
+"""Colors that are visible on white and on black. Groups after the last color get the first color and the next shape."""
 
-_SHAPES = "os^D"  # matplotlib's markers; the page draws the same
+_SHAPES = "os^D"  # matplotlib's markers; the page draws the same shapes
 _LABEL_WORDS = 2
 _LABEL_LETTERS = 40
 _LEGEND_LETTERS = 50
 _LINE = 0.028  # height of a label, as a share of the height of the map
 _LETTER = 0.006  # half of the width of a letter, as a share of the width of the map
 _TEXT = 300  # characters shown under the pointer
-_TEXTS = 6_000_000  # characters of all texts of a page; with many documents each text is shorter
+_TEXTS = 6_000_000  # characters of all texts of a page; if there are many documents, each text is shorter
 _LEAST_TEXT = 60
 
 
@@ -53,7 +53,7 @@ class MapDrawing:
     ----------
     ids, texts : sequence of str
     places : float64 array (n, 2)
-        From 0 to 1; the second number ascends upwards.
+        The two coordinates, from 0 to 1; the second coordinate points upwards.
     codes : int32 array (n,)
         The position of each document's group.
     groups : sequence of MapGroup
@@ -72,7 +72,7 @@ def map_path(path: str | Path, *more: str) -> Path:
     Raises
     ------
     InputError
-        If the ending of the name is not one of a page or a picture, or one of the further endings.
+        If the name has neither the ending of a page or a picture nor one of the endings in ``more``.
     """
     found = user_path(path)
     endings = (".html", *_PICTURES, *more)
@@ -84,14 +84,14 @@ def map_path(path: str | Path, *more: str) -> Path:
 
 
 def write_map(drawing: MapDrawing, target: Path) -> None:
-    """Write a page, a picture or a table, by the ending of a name that :func:`map_path` checked.
+    """Write a page, a picture or a table; the ending of the name, which :func:`map_path` has checked, decides.
 
     Raises
     ------
     InputError
         If the file cannot be written.
     MissingExtraError
-        If matplotlib is not installed, and the map is a picture.
+        If the map is a picture and matplotlib is not installed.
     """
     try:
         if target.suffix.lower() == ".html":
@@ -107,7 +107,7 @@ def write_map(drawing: MapDrawing, target: Path) -> None:
 
 
 def _labels(drawing: MapDrawing) -> list[tuple[str, float, float]]:
-    """Return the label of each group, and its position: the point of the group that is nearest to the group's median."""
+    """Return the label of each group, and its position: the group's point that is nearest to the group's median."""
     found = []
     for number, group in enumerate(drawing.groups):
         mine = drawing.places[drawing.codes == number]
@@ -144,7 +144,7 @@ def _draw_picture(drawing: MapDrawing, path: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("pictures of maps", "topics") from error
-    with rc_context({"svg.hashsalt": "gem-index"}):  # equal maps are equal files
+    with rc_context({"svg.hashsalt": "gem-index"}):  # equal maps give equal files
         figure = Figure(figsize=(14, 10))
         axes = figure.add_axes((0.01, 0.01, 0.69, 0.98))  # the legend has the rest
         size = float(np.clip(80_000 / max(len(drawing.ids), 1), 2, 16))
@@ -155,12 +155,12 @@ def _draw_picture(drawing: MapDrawing, path: Path) -> None:
                 mine[:, 0], mine[:, 1], s=size, alpha=0.75, linewidths=0,
                 color=_COLORS[number % len(_COLORS)],
                 marker=_SHAPES[number // len(_COLORS) % len(_SHAPES)],
-                # a name that begins with "_" would have no line
+                # matplotlib leaves a name that begins with "_" out of the legend
                 label=f"\u200b{name} ({group.documents:,})".replace("$", r"\$"),
             )  # fmt: skip
         outline = [patheffects.withStroke(linewidth=3, foreground="white")]
         for text, x, y in _labels(drawing):
-            # as text: a dollar sign does not begin a formula
+            # as plain text: a dollar sign would begin a formula
             axes.text(
                 x, y, text, ha="center", va="center", fontsize=11, weight="bold",
                 color="#222222", path_effects=outline, parse_math=False,
@@ -193,7 +193,7 @@ def _page(drawing: MapDrawing) -> str:
             )
         ],
     }
-    # "<" could end the script
+    # a "<" in a text could end the script
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     template = (files("gem_index") / "data" / "map.html").read_text(encoding="utf-8")
     return template.replace("{{data}}", text)

@@ -1,4 +1,4 @@
-"""The places of texts on a plane, similar ones near each other."""
+"""Compute the places of texts on a plane, with similar texts near each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["load_tsne", "place_texts"]
 
 _PERPLEXITY = 30
 _EARLY, _LATE = 250, 500  # iterations: the defaults of van der Maaten and of the library
-_INTERPOLATED = 10_000  # points; from this number on, forces are interpolated on a grid (FIt-SNE)
+_INTERPOLATED = 10_000  # points; for this many or more, forces are interpolated on a grid (FIt-SNE)
 _STEP = 10  # iterations between two reports
 _FEWEST = 8  # texts; with fewer, neighbourhoods have no meaning
 
@@ -27,7 +27,7 @@ def load_tsne() -> Any:
     Raises
     ------
     MissingExtraError
-        If it is not installed.
+        If openTSNE is not installed.
     """
     try:
         import openTSNE  # type: ignore[import-untyped, unused-ignore]
@@ -39,7 +39,7 @@ def load_tsne() -> Any:
 def place_texts(vectors: F32, show: Progress | None) -> F64:
     """Return the position (n, 2) of each distinct text, from 0 to 1: t-SNE on their nearest neighbours."""
     count = len(vectors)
-    if count < _FEWEST:  # too few for neighbourhoods: they are placed on a line
+    if count < _FEWEST:  # too few for neighbourhoods: the texts are placed on a line
         return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])
     found = _embedded(vectors, show)
     low, high = found.min(axis=0), found.max(axis=0)
@@ -66,7 +66,7 @@ def _embedded(vectors: F32, show: Progress | None) -> F64:
             show("place", done + iteration, _EARLY + _LATE)
 
     embedding = library.TSNEEmbedding(
-        _principal(vectors) * 1e-4,  # from the principal components, without random numbers
+        _principal(vectors) * 1e-4,  # the start: principal components, no random numbers
         affinities,
         negative_gradient_method="bh" if len(vectors) < _INTERPOLATED else "fft",
         n_jobs=threads,

@@ -1,4 +1,4 @@
-"""Measure whether new texts are about new subjects, by their nearest neighbors."""
+"""Measure by nearest neighbors whether new texts are about new subjects."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NEW = 5_000
 """The largest number of texts after the fit that are compared."""
 
 FEWEST = 20
-"""The smallest number of fitted texts, and of new texts."""
+"""The smallest number of fitted texts, and the smallest number of new texts."""
 
 BOUND = 2.5
-"""Half the width of an interval in standard errors, chosen by ``python -m benchmarks.novelty``."""
+"""Half of the width of an interval, in standard errors; chosen by ``python -m benchmarks.novelty``."""
 
-_FAR = 0.9  # quantile of the distances of the fitted texts; texts with larger ones are far
+_FAR = 0.9  # quantile of the distances of the fitted texts; above it, a text is far
 _NEIGHBORS = 3
 _PERMUTATIONS = 200
 _EXAMPLES = 3
@@ -42,7 +42,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the new texts, its interval, and the share to expect if they resemble the fitted ones."""
+    """A share of the new texts, its interval, and the share to expect if the new texts resemble the fitted texts."""
 
     share: float
     low: float
@@ -57,13 +57,13 @@ class Share:
 
 @dataclass(frozen=True)
 class NovelDocument:
-    """A document that is far from the fitted ones.
+    """A document that is far from the fitted documents.
 
     Attributes
     ----------
     id, text : str
     similarity : float
-        Its cosine with the nearest fitted text.
+        The cosine of its text with the nearest fitted text.
     topic : int
         The position of its topic in :attr:`Novelty.topics`.
     """
@@ -81,19 +81,20 @@ class Novelty:
     Attributes
     ----------
     compared, fitted : int
-        Number of compared distinct texts: at most 5,000 after the fit, and at most 10,000 of the fit, at even intervals.
+        The number of distinct texts that are compared: at most 5,000 texts after the fit, and at most 10,000 texts of
+        the fit. If there are more texts, they are taken at even intervals.
     far : Share
-        The share of new texts that are far: farther from the nearest fitted text than 90 % of the fitted texts are from the
-        nearest other one.
+        The share of new texts that are far. A text is far if its distance to the nearest fitted text is larger than the
+        same distance of 90 % of the fitted texts.
     together : Share
-        The share of new texts among the 3 nearest texts of a new text, on average.
+        The average share of new texts among the 3 nearest texts of a new text.
     found : bool
         Whether the whole interval of at least one of the two shares is above its expected share.
     documents : tuple of NovelDocument
-        The far documents if new subjects are found, the farthest first.
+        If new subjects are found: the far documents, the farthest first.
     topics : tuple of Topic
-        Topics of these documents, the largest first. Their words distinguish them from the fitted texts. Without
-        scikit-learn there is one topic.
+        The topics of these documents, the largest first. The words of a topic distinguish it from the fitted texts.
+        Without scikit-learn, there is one topic.
     """
 
     compared: int
@@ -111,15 +112,15 @@ def measure_novelty(fitted: F32, new: F32) -> tuple[Share, Share, F32, float]:
     Parameters
     ----------
     fitted : float32 array (n, d)
-        Unit vectors, more than 3.
+        At least 4 unit vectors.
     new : float32 array (m, d)
-        Unit vectors, at least one.
+        At least one unit vector.
 
     Returns
     -------
     tuple
-        The shares ``far`` and ``together`` of :class:`Novelty`, the cosine of each new vector with the nearest fitted one,
-        float32 (m,), and the cosine below which a vector is far.
+        The shares ``far`` and ``together`` of :class:`Novelty`; the cosine of each new vector with the nearest fitted
+        vector, float32 (m,); the cosine below which a vector is far.
     """
     among_fitted = nearest_neighbors(fitted, 1)[1][:, 0]
     nearest = nearest_among(fitted, new)
@@ -149,7 +150,7 @@ def _share(share: float, expected: float, error: float) -> Share:
 def novelty_of(
     documents: DocumentRepository, encoder: Encoder, analyzer: Analyzer, fitted: Ids, new: Ids
 ) -> Novelty | None:
-    """Compare the new documents with the documents of the fit; None if either has fewer than 20 texts."""
+    """Compare the new documents with the fitted documents; None if there are fewer than 20 new or 20 fitted texts."""
     _, old_texts, old_vectors = _distinct(documents, encoder, _spread(fitted, FITTED))
     seqs, texts, vectors = _distinct(documents, encoder, _spread(new, NEW))
     if min(len(old_texts), len(texts)) < FEWEST:
@@ -179,14 +180,14 @@ def novelty_of(
 
 
 def _spread(seqs: Ids, most: int) -> Ids:
-    """Return at most ``most`` of some seqs, at even intervals."""
+    """Return at most ``most`` of the seqs, at even intervals."""
     return spread(seqs, most) if len(seqs) else seqs
 
 
 def _distinct(
     documents: DocumentRepository, encoder: Encoder, seqs: Ids
 ) -> tuple[Ids, list[str], F32]:
-    """Return the first document of each distinct text with words, its text and its vector."""
+    """Return, for each distinct text with words, its first document, the text and its vector."""
     firsts: dict[str, int] = {}
     for seq, text in zip(seqs.tolist(), documents.texts(seqs.tolist()), strict=True):
         firsts.setdefault(text, seq)

@@ -25,7 +25,7 @@ __all__ = ["CorpusQuestions"]
 class CorpusQuestions:
     """Duplicates, topics, labels, drift, maps and calibration of a collection.
 
-    Their modules are imported on use, because a process that only searches needs none of them.
+    The modules of these operations are imported on first use, because a process that only searches does not need them.
 
     Attributes
     ----------
@@ -35,10 +35,10 @@ class CorpusQuestions:
     access: CollectionAccess
 
     def sparse_encoder(self, progress: ProgressOption = None) -> SparseEncoder:
-        """Return an encoder of sparse word vectors with this collection's statistics, for a vector database.
+        """Return an encoder that makes sparse vectors from words, with this collection's statistics, for a vector database.
 
-        The statistics are computed from the present texts, piece by piece; all texts are read. A document of several pieces
-        has a sparse and a dense vector for each piece: see :mod:`gem_index.sparse`.
+        All present texts are read, and each piece counts as a text. A document with several pieces has a sparse and a
+        dense vector for each piece; see :mod:`gem_index.sparse`.
         """
         from gem_index.collection.state.word_statistics import fit_sparse_encoder
 
@@ -58,31 +58,34 @@ class CorpusQuestions:
     ) -> DuplicateGroups:
         """Return the groups of near-duplicates, by their wording and by their meaning.
 
-        Two documents are in one group if their texts are equal, if their wordings overlap enough, or if their cosine is at
-        least the threshold; all pairs are tested. A group can be a chain (A near B, B near C), whose ends are further apart.
+        Two documents are in one group if their texts are equal, if their wordings overlap enough, or if their cosine is
+        at least the threshold. All pairs are tested. A group can be a chain: A is near B, B is near C, but A is not
+        near C.
 
-        Vectors cannot tell "I can log in" from "I can not log in". So two texts of at most 100 characters are not compared
-        if their numbers differ, or only one has a negation. Texts that differ by opposites ("open" and "close", "on" and
-        "off"), by a direction ("Paris to London") or by the order of the same words are not in one group. Lists of words
-        find negations in 15 languages, and opposites in nine.
+        Vectors cannot distinguish "I can log in" from "I can not log in". So two texts of at most 100 characters are
+        not compared if their numbers differ, or if only one of them has a negation. Such short texts are also put into
+        different groups if they differ by opposites ("open" and "close", "on" and "off"), by a direction ("Paris to
+        London") or by the order of the same words. Negations are known in 15 languages, opposites in nine.
 
-        For the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name do not count.
+        In the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name are ignored.
 
         Parameters
         ----------
         threshold : float
-            Near-duplicate threshold of the meaning, above 0 and at most 1; cosines are compared up to rounding, 1e-6.
+            The near-duplicate threshold of the meaning, a cosine above 0 and at most 1. A cosine also counts if it is
+            below the threshold only by a rounding error of at most 1e-6.
         views : str or sequence of str
             ``wording``, ``meaning`` or both.
         overlap : float
-            Near-duplicate threshold of the wording, above 0 and at most 1: the number of trigrams that both texts have,
-            divided by the number of trigrams that one or both have (the Jaccard similarity). Case and punctuation do not
-            count.
+            The near-duplicate threshold of the wording, above 0 and at most 1. The overlap of two texts is the number
+            of trigrams that both have, divided by the number of trigrams that at least one has (the Jaccard
+            similarity). Case and punctuation are ignored.
         contrasts : bool
-            Also compare texts that differ by a number, a negation, opposites or the order of the same words. Each such
-            document is marked in ``contrasts``.
+            Also join texts that differ by a number, a negation, opposites or the order of the same words. The
+            ``contrasts`` of a group show such differences.
         link : {"single", "complete"}
-            ``complete``: every two documents of a group are near, in at least one of the views, so that there are no chains.
+            ``single``: a group can be a chain. ``complete``: there are no chains, because every two documents of a
+            group are near in at least one view.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are compared.
         progress : bool or callable, optional
@@ -115,21 +118,21 @@ class CorpusQuestions:
         where: Mapping[str, Any] | None = None,
         progress: ProgressOption = None,
     ) -> Topics:
-        """Return the topics of the documents: groups of their vectors by k-means, each named by its words.
+        """Return the topics of the documents: k-means groups the vectors, and each topic is named by its words.
 
-        The same documents give the same topics. Equal texts count once for k-means, but the size of a topic counts every
-        document.
+        The same documents give the same topics. For k-means, equal texts count once; for the size of a topic, every
+        document counts.
 
         Parameters
         ----------
         n : int, optional
-            Number of topics; by default √(distinct texts / 8), at most 24.
+            The number of topics. Default: √(distinct texts / 8), at most 24.
         main : int, optional
-            Number of main topics, which are groups of near topics; the attribute ``main`` of the result lists them. By
-            default the topics are not grouped.
+            The number of main topics, which are groups of near topics. The attribute ``main`` of the result lists them.
+            By default, there are no main topics.
         labels : sequence of str, optional
-            Names to choose from: the ``name`` of each topic is the label whose vector is nearest to the center of the topic.
-            By default it is the topic's first words.
+            Possible names of the topics: the ``name`` of each topic is the label whose vector is nearest to the topic's
+            center. By default, the name is the topic's first words.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are read.
         progress : bool or callable, optional
@@ -143,8 +146,8 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If n is below 1, or larger than the number of distinct texts with words; if main is below 1, or larger than the
-            number of topics; or if a label has no word.
+            If ``n`` is below 1 or above the number of distinct texts with words, if ``main`` is below 1 or above the
+            number of topics, or if a label has no word.
         FilterError
             If the filter is not of the documented form.
         MissingExtraError
@@ -166,28 +169,29 @@ class CorpusQuestions:
         replace: bool = False,
         progress: ProgressOption = None,
     ) -> Labels:
-        """Learn labels from some labeled documents or texts, give them to all documents, and write them as a field.
+        """Learn from labeled examples, label all documents, and write the labels as a metadata field.
 
-        The classifier is logistic regression on the vectors and the words of the texts. How often it is right is measured by
-        cross-validation: the examples are divided into at most five parts, and each part is labeled by a classifier that
-        learned from the others.
+        The classifier is logistic regression on the vectors and the words of the texts. Cross-validation measures its
+        accuracy: the examples are divided into at most five parts, and each part is labeled by a classifier that
+        learned from the other parts.
 
         Parameters
         ----------
         examples : str, Path or iterable
-            A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. A record has the label in
-            ``label`` or in a field with the name of ``field``, and the ``id`` of a document, a ``text``, or both.
+            A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. Each record has a label, in
+            the field ``label`` or in the field that ``field`` names. The record also has the ``id`` of a document, a
+            ``text``, or both.
         field : str
-            The field of the metadata that gets the labels; see :meth:`gem_index.Collection.set_field`. Documents among the
-            examples get the label of their example.
+            The metadata field for the labels; see :meth:`gem_index.Collection.set_field`. A document that is an example
+            gets the label of the example.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents get labels.
         min_probability : float
-            A document whose best label has a lower probability gets no label.
+            If the probability of a document's best label is lower, the document gets no label.
         dry_run : bool
-            Write nothing.
+            Do not write the labels.
         replace : bool
-            Whether documents may have the field already.
+            True: replace the field in documents that have it already. False: raise an error for them.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -222,24 +226,24 @@ class CorpusQuestions:
         return kept_map(self.access)
 
     def map_colors(self, made: DocumentMap, name: str) -> MapColors:
-        """Return groups of a map's documents by a metadata field: its most frequent values, or ranges of numbers.
+        """Group the documents of a map by a metadata field: by its most frequent values, or by ranges of numbers.
 
         Parameters
         ----------
         made : DocumentMap
         name : str
-            The name of a field; if no document has it, there is one group.
+            The name of a field. If no document has the field, there is one group.
         """
         from gem_index.collection.corpus.document_map import colors_of
 
         return colors_of(self.access, made, name)
 
     def make_map(self, progress: ProgressOption = None) -> DocumentMap:
-        """Place the documents on a plane, similar ones near each other, and store the map until the next refit.
+        """Place the documents on a plane, with similar documents near each other, and store the map until the next refit.
 
-        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors, computed by openTSNE from the principal
-        components; the same documents give the same places on one machine. If a collection has more than 200,000 distinct
-        texts, 200,000 of them, at even intervals, get a place.
+        The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors. openTSNE computes the t-SNE, and starts
+        from the principal components. On one machine, the same documents give the same places. If a collection has more
+        than 200,000 distinct texts, 200,000 of them, at even intervals, get a place.
 
         Parameters
         ----------
@@ -263,28 +267,29 @@ class CorpusQuestions:
         queries: str | Path | Iterable[Any] | None = None,
         progress: ProgressOption = None,
     ) -> Calibration:
-        """Measure which scores are weak, store them, and return them; every later search tells which results are weak.
+        """Measure and store the score below which results are weak; later searches tell which results are weak.
 
-        With queries, the score of a mode is the lowest one that still has at most one wrong in ten first results at or above
-        it. Without queries, each query is twelve consecutive words of a document (of at most 1,000 documents), and this
-        document is left out of the results. Then seven in ten queries have no result that reaches the score.
+        With queries, each mode gets the lowest score for which at most one in ten first results at or above this score
+        is wrong. Without queries, at most 1,000 documents give one query each: twelve consecutive words of the
+        document, which is itself left out of the results. The score is then chosen such that seven in ten of these
+        queries have no result that reaches the score.
 
-        A new model, chunking or language makes the calibration void; later documents do not.
+        A new model, chunking or language makes the calibration void. New documents do not make it void.
 
         Parameters
         ----------
         queries : str, Path or iterable, optional
-            Queries with the ids of their right documents: a file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame,
-            mappings with ``query`` and ``expected``, or pairs (query, ids). ``expected`` is one id, a list of ids, or empty
-            if no document is right.
+            Queries with the ids of their right documents. The queries are a file (.csv, .tsv, .xlsx, .parquet, .jsonl,
+            .json), a data frame, mappings with ``query`` and ``expected``, or pairs (query, ids). ``expected`` is one
+            id or a list of ids; it is empty if no document is right.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
         Raises
         ------
         InputError
-            If there are fewer than ten queries or documents with words, or the collection does not have an expected
-            document; RecordError if a record has another form.
+            If there are fewer than ten queries (without queries, fewer than ten documents with words), or if the
+            collection does not have an expected document; RecordError if a record has another form.
         """
         from gem_index.collection.corpus.calibrating import calibrate
         from gem_index.readers.expected import read_expected
@@ -295,7 +300,7 @@ class CorpusQuestions:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The result of the last :meth:`calibrate`; None before the first, and if the result is void."""
+        """The result of the last :meth:`calibrate`; None without a calibration, or if the calibration is void."""
         with self.access.reading() as rows:
             return calibration_of(rows.record, rows.index_fingerprint())
 
@@ -307,15 +312,16 @@ class CorpusQuestions:
         again: bool = False,
         progress: ProgressOption = None,
     ) -> DocumentMap:
-        """Write the map to a file: the stored one, or a new one if there is none; see :meth:`make_map`.
+        """Write the map to a file; if no map is stored, make one first, as :meth:`make_map` does.
 
-        Each group of documents has a mark of its own (a color and a shape), which the legend explains.
+        Each group of documents has a separate mark (a color and a shape); the legend explains the marks.
 
         Parameters
         ----------
         path : str or Path
-            A page (``.html``), which needs no other files and shows the text under the pointer; a picture (``.png``,
-            ``.svg``, ``.pdf``); or a table (``.csv``) with id, x and y from 0 to 1, and the number and name of the group.
+            A page (``.html``), a picture (``.png``, ``.svg``, ``.pdf``) or a table (``.csv``). The page needs no other
+            files, and shows the text under the pointer. The table has the id, x and y from 0 to 1, and the number and
+            name of the group.
         color : str, optional
             A metadata field whose values are the groups: see :meth:`map_colors`. By default the groups are topics.
         again : bool
@@ -326,14 +332,14 @@ class CorpusQuestions:
         Returns
         -------
         DocumentMap
-            The map. If its ``documents`` are more than its ``ids``, some documents have no place.
+            The map. If ``documents`` is larger than the number of ``ids``, some documents have no place.
 
         Raises
         ------
         InputError
-            If the name has another ending, the file cannot be written, no document has the field, or no document has a word.
+            If the name has another ending, if the file cannot be written, or if no document has the field or a word.
         MissingExtraError
-            If openTSNE is not installed; or matplotlib, if the map is a picture.
+            If openTSNE is not installed, or if the map is a picture and matplotlib is not installed.
         """
         from gem_index.collection.corpus.document_map import draw_map
 
@@ -343,17 +349,19 @@ class CorpusQuestions:
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how much a refit would change the cosines, and whether the new documents are about new subjects.
 
-        The model is compared with one that is fitted on all present texts, as a refit does (a fit on a sample would differ
-        because of its size). This takes as long as a fit; a refit also encodes and indexes.
+        The model is compared with a model that is fitted on all present texts, as in a refit. (A fit on a sample would
+        differ because of the sample's size.) So this takes as long as a fit, but less than a refit, which also encodes
+        and indexes.
 
-        For new subjects, the texts that came after the fit are compared with the texts of the fit, by their nearest
-        neighbors: see :class:`gem_index.results.Novelty`. This part needs at least 20 new and 20 fitted texts, and compares
-        at most 5,000 new and 10,000 fitted texts.
+        To find new subjects, the texts that came after the fit are compared with the texts of the fit by their nearest
+        neighbors; see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts.
+        The comparison uses at most 5,000 new and 10,000 fitted texts.
 
         Parameters
         ----------
         sample : int
-            The largest number of documents to compare in pairs; they are taken at even intervals.
+            The largest number of documents to compare in pairs. If there are more, documents are taken at even
+            intervals.
         progress : callable, optional
             Called with stage, done and total.
 

@@ -28,20 +28,19 @@ class DuplicateGroup:
     Attributes
     ----------
     ids : tuple of str
-        The id of the document stored first, which represents the group, then the others in the order in which they were
-        stored.
+        The ids of the documents, in the order in which they were stored. The first document represents the group.
     scores : tuple of float
-        The cosine of each document with the first, 1 for the first itself and for equal texts.
+        The cosine of each document with the first document; 1 for the first document itself and for equal texts.
     text : str
         The text of the first document.
     views : tuple of str
         The views that join at least two of the documents: ``wording``, ``meaning`` or both.
     overlaps : tuple of float
-        The overlap of each document's wording with the first: the number of trigrams that both have, divided by the number
-        that at least one of them has (the Jaccard similarity).
+        The overlap of each document's wording with the first document's wording. The overlap is the number of trigrams
+        that both have, divided by the number of trigrams that at least one of them has (the Jaccard similarity).
     contrasts : tuple of str or None
-        How each document differs from the first: by a ``number``, by a ``negation``, by an ``opposite``, by the ``order`` of
-        the same words, or None.
+        The contrast of each document with the first document: ``number``, ``negation``, ``opposite`` or ``order`` (of
+        the same words); None without a contrast.
     """
 
     ids: tuple[str, ...]
@@ -53,16 +52,16 @@ class DuplicateGroup:
 
     @property
     def score(self) -> float:
-        """The lowest cosine with the first document; in a chain it can be below the threshold."""
+        """The lowest cosine with the first document; in a chain, this cosine can be below the threshold."""
         return min(self.scores)
 
 
 class DuplicateGroups(list[DuplicateGroup], Tabular):
-    """Groups of near-duplicates, the largest first; shown as a table in a notebook.
+    """Groups of near-duplicates, the largest first; a notebook shows them as a table.
 
-    As a table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) it has a row for each document: the id of the
-    first document of its ``group``, its own ``id``, its ``score``, ``overlap`` and ``contrast`` with the first, and the
-    ``views``.
+    The table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) has a row for each document. ``group`` is the
+    id of the first document of the group, ``id`` the id of the document. ``score``, ``overlap`` and ``contrast``
+    compare it with the first document, and ``views`` are the views of the group.
     """
 
     columns = ("group", "id", "score", "overlap", "contrast", "views")
@@ -76,7 +75,7 @@ class DuplicateGroups(list[DuplicateGroup], Tabular):
                 yield dict(zip(self.columns, values, strict=True))
 
     def field_values(self) -> dict[str, str]:
-        """Return for each document the id of the first one of its group, for :meth:`gem_index.Collection.set_field`."""
+        """Return, by document id, the id of the first document of its group, for :meth:`gem_index.Collection.set_field`."""
         return {name: group.ids[0] for group in self for name in group.ids}
 
     def _repr_html_(self) -> str:
@@ -110,15 +109,15 @@ class Topic:
     Attributes
     ----------
     words : tuple of str
-        The words that distinguish it best from the other topics, the best first.
+        The words that distinguish the topic best from the other topics, the best word first.
     documents : int
-        Number of its documents.
+        The number of documents of the topic.
     examples : tuple of TopicExample
-        The documents nearest to its center, the nearest first.
+        The documents nearest to the topic's center, the nearest first.
     name : str
-        Its first words, or a given label; each topic has a different name.
+        The first of ``words``, or a given label; each topic has a different name.
     main : str
-        The name of the main topic that it belongs to; empty without main topics.
+        The name of the topic's main topic; empty without main topics.
     """
 
     words: tuple[str, ...]
@@ -147,16 +146,16 @@ class DocumentMap:
     ids : tuple of str
         The ids of the documents that have a place.
     places : float32 array (n, 2)
-        From 0 to 1; the longer side is filled.
+        The two coordinates, from 0 to 1; the longer side of the map has the full length.
     topics : int32 array (n,)
-        For each document the position of its topic in ``words``; -1 without a topic.
+        For each document, the position of its topic in ``words``; -1 without a topic.
     words : tuple of tuple of str
         Words of each topic, the largest topic first.
     fields : tuple of str
         Names of metadata fields, the most frequent first.
     documents : int
-        Number of documents in the collection now, including those without a place: added later, without words, or beyond
-        200,000.
+        The number of documents in the collection now. Some may have no place: documents that were added later, have no
+        word, or exceed the limit of 200,000 texts.
     """
 
     ids: tuple[str, ...]
@@ -170,7 +169,7 @@ class DocumentMap:
 
 @dataclass(frozen=True)
 class MapColors:
-    """A group for each document of a map.
+    """The groups of the documents of a map.
 
     Attributes
     ----------

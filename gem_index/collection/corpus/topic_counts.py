@@ -1,4 +1,4 @@
-"""The number of documents of each topic, by the values of a field or by time."""
+"""Count the documents of each topic by the values of a field or by time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ __all__ = ["TopicCounts", "count_topics"]
 
 
 class TopicCounts(Tabular):
-    """The number of documents of each topic by the values of a field; a table with a row for each topic and value.
+    """The number of documents with each topic and value of a field; a table with a row for each such pair.
 
     Attributes
     ----------
     counts : dict
-        For each value, ascending, the number of documents of each topic, by the position of the topic in the list.
+        For each value, in ascending order, the number of documents by topic; a topic is given by its position in the
+        list.
     """
 
     columns = ("value", "topic", "name", "documents")
@@ -29,7 +30,7 @@ class TopicCounts(Tabular):
         self.counts = dict(sorted(counts.items()))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows, value by value; topics without a document of the value are left out."""
+        """Iterate over the rows, value by value; a pair of a value and a topic without a document has no row."""
         for value, sizes in self.counts.items():
             for topic, documents in sorted(sizes.items()):
                 row = (value, topic, self._topics[topic].name, documents)
@@ -39,7 +40,7 @@ class TopicCounts(Tabular):
 def count_topics(
     topics: Topics, rows: Iterable[Mapping[str, Any]], field: str, period: str | None
 ) -> TopicCounts:
-    """Count rows that have the number of a topic and a field, by the value or by its year, month or day.
+    """Count rows, each with a topic's number and a field, by the field's value or by the year, month or day of the value.
 
     Raises
     ------

@@ -16,7 +16,7 @@ __all__ = ["TopicDocuments", "Topics"]
 
 
 class TopicDocuments(Tabular):
-    """A row for each document: its ``id``, the position of its ``topic``, and the names of the topic and its main topic.
+    """A table with a row for each document: its ``id``, the position of its ``topic``, the names of topic and main topic.
 
     Parameters
     ----------
@@ -41,21 +41,22 @@ class TopicDocuments(Tabular):
 
 
 class Topics(list[Topic], Tabular):
-    """The topics of a collection, the largest first; shown as a table in a notebook.
+    """The topics of a collection, the largest first; a notebook shows them as a table.
 
-    As a table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) it has a row for each topic: its position, its
+    The table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) has a row for each topic: its position, its
     ``name``, its ``words``, the number of its ``documents``, the ids of the ``examples``, and the name of its ``main``
     topic.
 
     Attributes
     ----------
     points : tuple of TopicMapPoint
-        Documents at even intervals, 10,000 at most, for a map.
+        At most 10,000 documents, at even intervals, for a map.
     assigned : dict
-        The position in the list of each document's topic, by the id of the document; None for a document without words. The
+        By document id, the position of the document's topic in the list; None for a document without words. The
         documents are in the order in which they were stored.
     main : tuple of Topic
-        The main topics, the largest first; empty if none were asked for. A main topic has all documents of its topics.
+        The main topics, the largest first; empty if the caller did not request main topics. A main topic has all
+        documents of its topics.
     """
 
     def __init__(
@@ -84,28 +85,28 @@ class Topics(list[Topic], Tabular):
         return TopicDocuments(self)
 
     def field_values(self) -> dict[str, str]:
-        """Return the name of the topic of each document that has one, for :meth:`gem_index.Collection.set_field`."""
+        """Return, by document id, the name of its topic, for :meth:`gem_index.Collection.set_field`."""
         return {
             name: self[topic].name for name, topic in self.assigned.items() if topic is not None
         }
 
     def plot(self, path: str | Path) -> None:
-        """Draw a map of the points with similar texts near each other, as :meth:`gem_index.Collection.make_map` places them.
+        """Draw a map of the points; similar texts are near each other, as in :meth:`gem_index.Collection.make_map`.
 
-        Each topic has a mark of its own (a color and a shape), which the legend explains.
+        Each topic has a separate mark (a color and a shape); the legend explains the marks.
 
         Parameters
         ----------
         path : str or Path
-            A page (``.html``), which needs no other files and shows the text under the pointer, or a picture (``.png``,
-            ``.svg``, ``.pdf``).
+            A page (``.html``) or a picture (``.png``, ``.svg``, ``.pdf``). The page needs no other files, and shows the
+            text under the pointer.
 
         Raises
         ------
         InputError
             If the name has another ending, or the file cannot be written.
         MissingExtraError
-            If openTSNE is not installed; or matplotlib, if the map is a picture.
+            If openTSNE is not installed, or if the map is a picture and matplotlib is not installed.
         """
         from gem_index.collection.corpus.map_files import MapDrawing, MapGroup, map_path, write_map
         from gem_index.collection.corpus.map_places import place_texts

@@ -19,9 +19,9 @@ __all__ = ["TopicWords", "topic_names"]
 _WORDS = 5
 _REMEMBERED = 1 << 16
 _NO_WORDS = regex.compile(
-    r"(?:https?://|www\.)\S+|\S+@[\w-]+\.\S+|&#?\w{2,10};"  # URLs, addresses of mail, entities of HTML
+    r"(?:https?://|www\.)\S+|\S+@[\w-]+\.\S+|&#?\w{2,10};"  # URLs, mail addresses, HTML entities
 )
-_NAMING = 3  # words of a topic that are its name
+_NAMING = 3  # words in the name of a topic
 _CODE = regex.compile(
     r"(?=[a-f]*[0-9])[0-9a-f_]{8,}|\d.*"
 )  # a hexadecimal id, or a number with its unit
@@ -33,7 +33,7 @@ class TopicWords:
     Parameters
     ----------
     analyzer : Analyzer
-        Makes stems of words.
+        Turns words into stems.
     groups : int
         Number of groups.
     """
@@ -46,7 +46,7 @@ class TopicWords:
 
         @lru_cache(_REMEMBERED)
         def stems(word: str) -> tuple[tuple[str, str], ...]:
-            """Return the stems of a word, each with its written form; in scripts without blanks, pairs of characters."""
+            """Return the stems of a word, each with its written form; without blanks, pairs of characters are the stems."""
             found = analyzer.words(word)
             if is_unspaced(word):
                 return tuple((stem, stem) for stem in found if stem not in self._stop)
@@ -57,7 +57,7 @@ class TopicWords:
         self._stems = stems
 
     def add(self, group: int, text: str) -> None:
-        """Count each stem of a text once, and the words from which it comes. URLs and entities of HTML are not counted."""
+        """Count each stem of a text once, and the words that have this stem. URLs and HTML entities are not counted."""
         found = {
             pair for word in set(tokenize(_NO_WORDS.sub(" ", text))) for pair in self._stems(word)
         }
@@ -67,7 +67,7 @@ class TopicWords:
         self._texts += 1
 
     def joined(self, groups: Sequence[int]) -> TopicWords:
-        """Return the counts of larger groups: ``groups`` has for each group the number of its larger group."""
+        """Return the counts of larger groups: for each group, ``groups`` has the number of its larger group."""
         larger = copy(self)
         larger._counts = [Counter[str]() for _ in range(max(groups) + 1)]
         for counts, group in zip(self._counts, groups, strict=True):
@@ -75,13 +75,18 @@ class TopicWords:
         return larger
 
     def telling(self) -> list[tuple[str, ...]]:
-        """Return for each group the words that distinguish it best from all texts, the best first.
+        """Return, for each group, the words that distinguish it best from all texts, the best word first.
 
-        The score of a stem is p log(p / q) · (1 - e). p is the stem's share of the group's stems, and q is its share of all
-        stems: p log(p / q) is its part of the divergence of the group's words from all words. e, from 0 to 1, tells how
-        evenly the groups use the stem (the entropy of its shares), so a word that most groups have, such as the name of a
-        company, has a low score. A single group cannot be compared with others: then the score is p log(1 + t / n), where n
-        of all t texts have the stem.
+        The score of a stem is p log(p / q) · (1 - e).
+
+        - p is the share of the stem among the stems of the group, and q is its share among all stems. p log(p / q) is
+          the stem's part of the divergence of the group's words from all words.
+        - e, from 0 to 1, is the normalised entropy of the stem's shares: it tells how evenly the groups use the stem.
+          So a word
+          that most groups have, such as the name of a company, has a low score.
+
+        A single group cannot be compared with other groups. Then the score is p log(1 + t / n), where t is the number
+        of texts, and n is the number of texts with the stem.
 
         Stop words of the language, numbers and hexadecimal ids are left out, because they describe no topic.
         """
@@ -94,7 +99,7 @@ class TopicWords:
             stem: [counts[stem] / size for counts, size in zip(self._counts, sizes, strict=True)]
             for stem in named
         }
-        # one is added in each group, so that a stem that occurs once does not count as uneven
+        # each count is increased by one; without this, a stem that occurs once would count as uneven
         evenness = {
             stem: _evenness(
                 [
@@ -129,7 +134,7 @@ class TopicWords:
 
 
 def _evenness(shares: list[float]) -> float:
-    """Return the entropy of some shares, divided by its largest value: 1 if all are equal, 0 if only one is not zero."""
+    """Return the entropy of shares, divided by its maximum: 1 for equal shares, 0 if only one share is not zero."""
     if len(shares) < 2:
         return 0.0
     size = sum(shares)
@@ -138,7 +143,7 @@ def _evenness(shares: list[float]) -> float:
 
 
 def topic_names(words: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a name for each topic: its first words, and a number if an earlier topic has the same ones."""
+    """Return a name for each topic: its first words, and a number if an earlier topic has the same first words."""
     found: list[str] = []
     for each in words:
         name = ", ".join(each[:_NAMING]) or "no words"

@@ -1,4 +1,4 @@
-"""Topics of a collection: groups of its vectors by k-means, each named by its words."""
+"""Find the topics of a collection: k-means groups its vectors, and each topic is named by its words."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from gem_index.text.tokens import check_texts
 
 __all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_of"]
 
-_FITTED = 10_000  # texts for k-means; then all texts are assigned to the centres
+_FITTED = 10_000  # texts for k-means; after k-means, all texts are assigned to the centres
 _READ = 50_000  # texts whose words are counted
 _DRAWN = 10_000  # points of a map
-_MOST_TOPICS = 24  # by default: a list that a person can read
+_MOST_TOPICS = 24  # the default limit, because a person can read a list of this length
 _RESTARTS = 3
 _EXAMPLES = 3
 _BLOCK = 4096
@@ -56,7 +56,7 @@ def topics_of(
 
 
 def _named_by(access: CollectionAccess, labels: Sequence[str]) -> Labeled | None:
-    """Return labels with their vectors, None without labels; InputError if a label has no word."""
+    """Return the labels with their vectors; None without labels, InputError if a label has no word."""
     if not labels:
         return None
     check_texts(labels, "labels")
@@ -81,7 +81,7 @@ def topics_in(
     known = rows_with_words(corpus.vectors)
     if n is not None and n > len(known):
         raise InputError(
-            f"found {n} topics to divide {len(known)} different texts with words into; expected at most that many"
+            f"found {n} topics to divide {len(known)} different texts with words into; expected at most {len(known):,}"
         )
     if not len(known):
         nothing = np.full(len(corpus.vectors), -1, np.int32)
@@ -106,7 +106,7 @@ def _clustering() -> Any:
 
 
 def rows_with_words(vectors: F32) -> I64:
-    """Return the rows that are not zero."""
+    """Return the numbers of the vectors that are not zero."""
     found = [
         begin + np.flatnonzero(np.any(vectors[begin : begin + _BLOCK], axis=1))
         for begin in range(0, len(vectors), _BLOCK)
@@ -123,7 +123,7 @@ def centres_of(vectors: F32, count: int) -> F32:
 
 
 def assigned_to(vectors: F32, centres: F32) -> tuple[I32, F32]:
-    """Return for each vector the number of the nearest centre, and its cosine with it."""
+    """Return, for each vector, the number of the nearest centre, and the cosine with this centre."""
     topics = np.empty(len(vectors), np.int32)
     nearness = np.empty(len(vectors), np.float32)
     for begin in range(0, len(vectors), _BLOCK):
@@ -143,7 +143,8 @@ def _described(
     show: Progress | None,
 ) -> Topics:
     """Return the topics with their words and examples, and the points of a map."""
-    sizes = np.bincount(topics[corpus.texts] + 1)[1:]  # numbers of documents, also with equal texts
+    # the number of documents of each topic; each of several equal texts counts
+    sizes = np.bincount(topics[corpus.texts] + 1)[1:]
     order = [int(t) for t in np.argsort(-sizes, kind="stable") if sizes[t]]
     firsts = np.unique(corpus.texts, return_index=True)[1]  # the first document of each text
     examples = [
@@ -208,7 +209,7 @@ def _described(
 def _assignment(
     documents: DocumentRepository, corpus: Corpus, topics: I32, places: Mapping[int, int]
 ) -> dict[str, int | None]:
-    """Return the position of each document's topic by id, without documents that were deleted meanwhile."""
+    """Return the position of each document's topic by id; documents that were deleted meanwhile are left out."""
     here = np.isin(corpus.seqs, documents.seqs())
     numbers = topics[corpus.texts[here]].tolist()
     ids = documents.ids_of(corpus.seqs[here])

@@ -1,4 +1,4 @@
-"""The wordings of the distinct texts of a corpus: their trigrams, and their contrasts (numbers, negations, order)."""
+"""The wordings of distinct texts: their trigrams, and their contrasts (numbers, negations, opposites, order)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ _BLOCK = 1 << 22  # trigrams that are sorted at once
 
 
 class Wordings:
-    """Collects texts one block after the other; a text's number is its position.
+    """Collects the wordings of texts, block by block; the number of a text is its position.
 
-    The trigrams are in a temporary file, which is mapped, so that the system can reclaim the memory. Close it after use.
+    The trigrams are mapped from a temporary file, so the system can reclaim their memory. Use a ``with`` block; its end
+    removes the file.
     """
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
         self._sizes = array("i")
-        self._numbers: dict[int, int] = {}  # of each trigram
+        self._numbers: dict[int, int] = {}  # the number of each trigram
         self._labels: dict[tuple[bool, tuple[str, ...]], int] = {}
-        self._keys: list[tuple[bool, tuple[str, ...]]] = []  # of each label
+        self._keys: list[tuple[bool, tuple[str, ...]]] = []  # the facts of each label
         self._label_of = array("i")
         self._words = array("q")
         self._order = array("q")
-        self._signs: dict[int, Mapping[str, int]] = {}  # of the texts that have some
+        self._signs: dict[int, Mapping[str, int]] = {}  # opposites, by text
 
     def __enter__(self) -> Wordings:
         return self
@@ -64,13 +65,14 @@ class Wordings:
 
     @property
     def labels(self) -> I32:
-        """The label of each text (n,). Two texts with different labels differ by a number or a negation."""
+        """The label of each text (n,). Texts with different labels differ by a number or a negation."""
         return np.array(self._label_of, np.int32)
 
     def sets(self) -> tuple[I32, I64]:
         """Return the trigrams (m,) of all texts, and where each text begins (n + 1,).
 
-        The trigrams of a text ascend, and rare ones have small numbers. Their array is mapped from the file.
+        The trigrams of a text ascend, and rare trigrams have small numbers. The array of trigrams is mapped from the
+        file.
         """
         begins = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)])
         if not begins[-1]:
@@ -92,9 +94,9 @@ class Wordings:
         return members, begins
 
     def divide(self, texts: Sequence[int]) -> I32:
-        """Return a number for each text: texts that differ by the order of words or by opposites have different ones."""
+        """Return a number for each text; texts that differ by the order of words or by opposites have different numbers."""
         orders: dict[int, dict[int, int]] = {}  # for each set of words, the number of each order
-        known: list[dict[str, int]] = []  # for each side, the signs of its texts
+        known: list[dict[str, int]] = []  # for each side, the joined signs of its texts
         numbers: dict[tuple[int, int], int] = {}
         found = np.empty(len(texts), np.int32)
         for place, text in enumerate(texts):
@@ -112,7 +114,7 @@ class Wordings:
         return found
 
     def contrasts(self, first: int, others: Sequence[int]) -> tuple[str | None, ...]:
-        """Return how each of some texts differs from the first; see :func:`contrast_of`."""
+        """Return the contrast of each text in ``others`` with the first text; see :func:`contrast_of`."""
 
         def facts(text: int) -> TextFacts:
             key = self._keys[self._label_of[text]]

@@ -1,4 +1,4 @@
-"""The word statistics of documents that are embedded without a collection: a first pass counts their words."""
+"""The word statistics of documents that are embedded without a collection: a first pass over the documents counts words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WordCounting(Protocol):
     """Counts the words of the documents that are embedded."""
 
     def __call__(self, chunking: Chunking, analyzer: Analyzer | None) -> SparseEncoder:
-        """Return the sparse encoder with the statistics of the pieces; without an analyzer, it chooses one."""
+        """Return the sparse encoder with the statistics of the pieces; if ``analyzer`` is None, this object chooses one."""
         ...
 
 
@@ -36,9 +36,10 @@ class CountedInputs:
     Attributes
     ----------
     documents : iterable of Document
-        The documents that are embedded. They are read here from the beginning, so they must not be an iterator.
+        The documents that are embedded. The documents are read twice, here and for embedding, so an iterator is not
+        possible.
     language : str
-        A code, or ``auto`` to detect it.
+        A language code, or ``auto`` to detect the language.
     progress : callable, optional
     """
 
@@ -61,7 +62,7 @@ class CountedInputs:
 def count_words(
     texts: Iterable[str], chunking: Chunking, analyzer: Analyzer, progress: Progress | None = None
 ) -> WordStatistics:
-    """Return the statistics of the pieces of some texts, which are read once."""
+    """Return the word statistics of the pieces of some texts; the texts are read once."""
     found = WordStatistics()
     for number, text in enumerate(texts, 1):
         for part in embedded_pieces([text], chunking)[0]:

@@ -1,4 +1,4 @@
-"""Embed documents straight into a vector database, without a collection."""
+"""Embed documents directly into a vector database, without a collection."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 _COUNTED = 10_000  # a table of pieces with at most this many rows is read to count its documents
 
 EMBEDDED = "embedded"
-"""The token of a table that was filled without a collection begins with this word; the chunking follows."""
+"""The token of a table that was filled without a collection begins with this word; then the chunking follows."""
 
 
 def embed_into(
@@ -57,14 +57,14 @@ def embed_into(
     chunking: Chunking | None = None,
     words: TableWords | None = None,
 ) -> PushReport:
-    """Encode documents and upsert them by id; only pieces of earlier contents are deleted.
+    """Encode documents and upsert them by id; nothing is deleted except pieces of earlier contents of the documents.
 
-    With words, a new table can be searched like the table of a push (:meth:`gem_index.Home.target`). Later
-    runs do not change its word statistics.
+    If ``words`` is given and ``options.words`` is set, a new table can be searched like the table of a push
+    (:meth:`gem_index.Home.target`). Later runs do not change the table's word statistics.
 
-    A second run with the same documents changes nothing, so run it again after an interruption. Long texts become rows
-    ``id#1``, ``id#2``, ..., as in a push. From a table with pieces, only the rows of each batch's documents
-    are read. So the report has no number of documents if such a table existed before and has more than 10,000 rows.
+    A second run with the same documents changes nothing: after an interruption, run it again. Long texts become rows
+    ``id#1``, ``id#2``, ..., as in a push. From an existing table with pieces, only the rows of the given documents are
+    read. So, if this table has more than 10,000 rows, the report does not tell its number of documents.
 
     Parameters
     ----------
@@ -72,12 +72,13 @@ def embed_into(
         As for :meth:`gem_index.Collection.push`.
     encoder : GemEncoder or CombinedEncoder
     documents : iterable of Document
-        Read once, in batches.
+        The documents; they are read once, in batches.
     options : PushOptions
-        ``full`` and ``dry_run`` have no meaning here.
+        The options; ``full`` and ``dry_run`` are ignored here.
     progress : callable, optional
     chunking : Chunking, optional
-        How long texts are divided into pieces; by default as in the table, or, if the table is new, as in a new collection.
+        The rules that divide long texts into pieces. Default: the rules of the table; for a new table, the rules of a
+        new collection.
     words : TableWords, optional
         The word statistics of a new table.
 
@@ -93,7 +94,7 @@ def embed_into(
     started = time.monotonic()
     parsed = TargetUrl.parse(url) if isinstance(url, str) else url
     rows = iter(documents)
-    # read before anything is created, because an input may be missing
+    # the first batch is read before a table is created, because an input may be missing
     first = list(islice(rows, options.batch))
     target = open_target(parsed)
     try:
@@ -108,12 +109,13 @@ def embed_into(
 
 @dataclass(frozen=True)
 class TableWords:
-    """The data that a new table needs so that it can be searched.
+    """The data that make a new table searchable.
 
     Attributes
     ----------
     vectors : str
-        The names of the encoder's word vectors, joined by a comma and a space; a search opens the vectors by these names.
+        The names of the encoder's word vectors, joined by a comma and a space. A search opens the word vectors by these
+        names.
     counting : WordCounting
     """
 
@@ -121,9 +123,9 @@ class TableWords:
     counting: WordCounting
 
     def count(self, chunking: Chunking, rule: str) -> SparseEncoder:
-        """Return the sparse encoder with counted words; ``rule`` is the table's rule for sparse vectors, or empty.
+        """Return the sparse encoder with counted words; ``rule`` is the table's rule for sparse vectors, empty without one.
 
-        The sparse vectors of documents do not depend on the counts.
+        The sparse vectors of documents do not depend on the counts; only those of queries do.
         """
         if not rule:
             return self.counting(chunking, None)
@@ -141,15 +143,15 @@ class OpenTable:
     target : Target
     table : TargetTable
     chunking : Chunking
-        How the table's texts are divided into pieces.
+        The rules that divide the table's texts into pieces.
     before : int
-        Number of the table's rows when it was opened.
+        The number of rows of the table when it was opened.
     filled : bool
         Whether the table existed before.
     words : SparseEncoder, optional
-        The encoder of the rows' sparse vectors, if the table has them.
+        The encoder of the rows' sparse vectors, if the table has sparse vectors.
     texts : int
-        Number of texts in the table's word statistics; 0 if it is not known.
+        The number of texts in the table's word statistics; 0 if the number is not known.
     """
 
     target: Target
@@ -168,7 +170,7 @@ def open_table(
     chunking: Chunking | None,
     words: TableWords | None = None,
 ) -> OpenTable:
-    """Open the table of a target, or create it; with the arguments and errors of :func:`embed_into`.
+    """Open or create the table of a target; arguments and errors are as for :func:`embed_into`.
 
     If words are counted, the query record is written before the first row.
     """
@@ -189,7 +191,7 @@ def open_table(
     if words is not None and options.words and not before:
         counted = words.count(cut, "" if table is None else table.schema.words)
     if table is None:
-        with_retries(target.live)  # connects again after the counting
+        with_retries(target.live)  # connects again, because counting takes long
         held = counted is not None and word_dimensions(target)
         table = target.create(replace(schema, words=counted.rule if counted and held else ""))
     texts = 0 if counted is None else counted.texts
@@ -219,7 +221,7 @@ def fill_table(
     total : int
         The number of documents.
     added : int
-        How many of them the table did not have; valid only if texts are divided into pieces.
+        The number of documents that the table did not have; only valid if texts are divided into pieces.
     """
     table, cut = opened.table, opened.chunking
     rows = iter(documents)
@@ -242,7 +244,7 @@ def fill_table(
 def finish_table(
     opened: OpenTable, encoder: Encoder, total: int, added: int, started: float
 ) -> PushReport:
-    """Finish a table after all documents were sent; :func:`fill_table` returned ``total`` and ``added``."""
+    """Finish a table after all documents were sent; ``total`` and ``added`` are the results of :func:`fill_table`."""
     table = opened.table
     with_retries(table.finish)
     count = with_retries(table.count)
@@ -254,7 +256,7 @@ def finish_table(
     else:
         held = None if opened.filled else added
     if not opened.filled and held is not None:
-        added = held  # because several workers may have written the same document
+        added = held  # two workers may have counted the same document
     return PushReport(
         collection=None,
         target=str(opened.target.url),
@@ -277,14 +279,14 @@ def _documents_in(table: TargetTable) -> int:
 
 
 def _columns(batch: list[Document]) -> tuple[list[str], list[str], list[Mapping[str, Any]]]:
-    """Return ids, texts and metadata; of documents with the same id, only the last one."""
+    """Return ids, texts and metadata; if several documents have the same id, only the last document is used."""
     unique = {document.id: document for document in batch}
     texts = [document.text for document in unique.values()]
     return list(unique), texts, [document.metadata for document in unique.values()]
 
 
 def _chunking(name: str, token: str | None, asked: Chunking | None) -> Chunking:
-    """Return the chunking of the table with this token; without a token, the chunking of a new table."""
+    """Return the chunking of the table with this token; if there is no token, return the chunking of a new table."""
     if token is None:
         return asked or NEW_CHUNKING
     marker, _, fields = token.partition(" ")

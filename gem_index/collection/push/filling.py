@@ -1,4 +1,4 @@
-"""Fill a table of a target: send and delete the difference, and record each acknowledgement."""
+"""Fill a table of a target: send changed documents, delete old ones, and record each acknowledgement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Counts", "TableFilling"]
 
 @dataclass(frozen=True)
 class Counts:
-    """How many documents a push adds, updates and deletes."""
+    """The numbers of documents that a push adds, updates and deletes."""
 
     added: int
     updated: int
@@ -50,7 +50,7 @@ class TableFilling:
     progress: Progress | None
 
     def run(self) -> Counts:
-        """Send and delete the difference, and return the counts.
+        """Send changed documents, delete the rows of others, and return the counts.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class TableFilling:
         return Counts(added, updated, len(difference.stale))
 
     def _send(self, difference: Difference) -> tuple[int, int]:
-        """Send changed documents; return how many were added, and how many updated."""
+        """Send changed documents; return the numbers of added and of updated documents."""
         earlier = set(difference.changed[difference.held > 0].tolist())
         there = difference.pieces > 0
         pieces_of = dict(
@@ -96,9 +96,10 @@ class TableFilling:
     def _batches(
         self, assistant: ThreadPoolExecutor, difference: Difference
     ) -> Iterator[tuple[int, SentDocuments, TargetBatch]]:
-        """Yield for each batch the number of requested documents, the documents that still exist, and the rows to send.
+        """Yield, for each batch, the number of requested documents, the documents that still exist, and their rows.
 
-        While one batch is written, a second thread records the previous one as acknowledged, and prepares the next one.
+        While the caller sends one batch, a second thread records the previous batch as acknowledged and prepares the
+        next batch.
         """
         size, changed = self.rows.options.batch, difference.changed
         parts = [changed[begin : begin + size].tolist() for begin in range(0, len(changed), size)]
@@ -119,7 +120,7 @@ class TableFilling:
         self._note(acknowledged, None)
 
     def _note(self, acknowledged: list[SentDocuments], following: SentDocuments | None) -> None:
-        """Record sent batches as acknowledged and empty the list; record documents about to be sent."""
+        """Record the acknowledged batches, and empty their list; also record the documents that are sent next."""
         done = acknowledged.copy()
         self.notes.announce(self.record, following, done)
         del acknowledged[: len(done)]

@@ -1,4 +1,4 @@
-"""The rows of a pushed table by their scores for one query, and the results that they make."""
+"""The rows of a pushed table, scored for one query, and the results that are made from them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DEEPEST = 10_000
 """The largest number of rows that every engine can return for a query."""
 
 WIDER = 4
-"""Factor by which the number of requested rows grows while too few are found."""
+"""The factor by which the number of requested rows grows while too few rows are found."""
 
-_CANDIDATES = 300  # nearest rows to score by words in a table without sparse vectors
-_FILTERED = 1000  # rows of the first request if a filter is applied to them here
-_FETCHED = 1000  # rows per request for their contents
+_CANDIDATES = 300  # in a table without sparse vectors, so many nearest rows are scored by words
+_FILTERED = 1000  # rows of the first request if this process applies a filter to them
+_FETCHED = 1000  # rows per request for the contents of rows
 
 _T = TypeVar("_T")
 Accept = Callable[[Sequence[str]], Sequence[bool]]
@@ -60,7 +60,7 @@ class FoundRow:
 
 
 class FoundRows:
-    """The rows of a table by their scores for one query; the :class:`~gem_index.index.fusion.ScoredLists` of a search."""
+    """The rows of a table, scored for one query; the :class:`~gem_index.index.fusion.ScoredLists` of a hybrid search."""
 
     def __init__(
         self,
@@ -83,12 +83,12 @@ class FoundRows:
         """Whether the filter accepted too few of the 10,000 best rows of the database."""
 
     def narrow(self, where: Mapping[str, Any]) -> None:
-        """If the database can, let it search only among the rows that a filter may accept."""
+        """Let the database search only among the rows that a filter may accept, if the database can do this."""
         if isinstance(self._table, NarrowingTable):
             self._table = self._table.narrowed(conditions_of(where))
 
     def best(self, k: int) -> list[FoundRow]:
-        """Return the k best rows, best first; fewer if the table has no more."""
+        """Return the k best rows, best first; fewer if the table has fewer."""
         if self._words is None:
             return self._scored(self.nearest(k))[:k]
         if not self._table.schema.words:
@@ -113,7 +113,7 @@ class FoundRows:
         return self._accepted_of(lambda number: self._table.query(self._vector, number), depth)
 
     def matching(self, depth: int) -> Hits:
-        """Return the accepted rows that match best."""
+        """Return the accepted rows with the highest matches."""
         table, words = self._table, self._words
         assert isinstance(table, WordsTable)
         assert words is not None
@@ -134,7 +134,7 @@ class FoundRows:
         }
 
     def _accepted_of(self, ask: Callable[[int], list[Neighbor]], depth: int) -> Hits:
-        """Query the database; return the first rows that the filter accepts, and request more until there are enough."""
+        """Return the first rows that the filter accepts; request more rows from the database until there are enough."""
         number = min(DEEPEST, depth if self._accept is None else max(depth, _FILTERED))
         while True:
             hits = with_retries(ask, number)
@@ -148,7 +148,7 @@ class FoundRows:
             number = min(DEEPEST, WIDER * number)
 
     def _that_pass(self, names: Sequence[str]) -> Mapping[str, bool]:
-        """Tell for each row whether the filter accepts it."""
+        """Tell, for each row, whether the filter accepts it."""
         if self._accept is None:
             return dict.fromkeys(names, True)
         unknown = [name for name in names if name not in self._accepted]
@@ -159,7 +159,7 @@ class FoundRows:
         return self._accepted
 
     def _place(self, name: str) -> int:
-        """Return the number of a row, by which equal scores are ordered."""
+        """Return the number of a row; rows with equal scores are ordered by this number."""
         if name not in self._places:
             self._places[name] = len(self._names)
             self._names.append(name)
@@ -174,7 +174,7 @@ class FoundRows:
         return [self._documents.get(name) or TargetDocument(name, empty) for name in names]
 
     def _with_words(self, documents: list[TargetDocument]) -> list[TargetDocument]:
-        """Return rows with sparse vectors, which are computed from the texts if the table holds none."""
+        """Return rows with sparse vectors; if the table has none, they are computed from the texts."""
         if self._words is None or self._table.schema.words:
             return documents
         if not self._table.schema.texts and documents:
@@ -192,7 +192,7 @@ class FoundRows:
         return self._words.dot(document.words) / MATCH_WEIGHT
 
     def _scored(self, hits: Hits) -> list[FoundRow]:
-        """Fetch rows, compute their scores, and return them, best first; deleted rows are left out."""
+        """Fetch rows, compute their scores, and return the rows, best first; rows that were deleted are left out."""
         names = [self._names[place] for place, _ in hits]
         documents = [each for each in self._fetch(names) if each.id in self._documents]
         return sorted(map(self._row, documents), key=lambda row: -row.score)
@@ -211,7 +211,7 @@ def parts_of(items: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 def folded(rows: Sequence[FoundRow], pieces: bool) -> list[SearchResult]:
-    """Return a result for each document, with its best piece, or for each piece if pieces are requested."""
+    """Return a result for each document, with its best piece; if pieces are requested, return a result for each piece."""
     of_documents: dict[str, list[FoundRow]] = {}
     for row in rows:
         piece = piece_of(row.document.id, row.document.metadata)

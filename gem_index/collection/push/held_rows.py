@@ -1,4 +1,4 @@
-"""Find the rows of documents in a table of pieces, without reading the other rows."""
+"""Find the rows of some documents in a table of pieces; other rows are not read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ASKED = 1000  # rows per request to a table
 
 
 def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dict[str, list[str]]:
-    """Return the rows that a table has from earlier contents of some documents.
+    """Return the rows that earlier contents of some documents left in a table.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
     Returns
     -------
     dict of str to list of str
-        The ids of the rows by document, the last piece first. So an interrupted deletion leaves the first pieces, and a
-        later call finds the others from them.
+        The ids of the rows of each document, the last piece first. The rows are deleted in this order, so an
+        interrupted deletion leaves the first pieces; from these, a later call finds the other pieces.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The records of a target in SQLite: its state after the last push, and its acknowledged documents."""
+"""The records of a target in SQLite: the state after the last push, and the documents that the target has acknowledged."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class SentDocuments:
     ----------
     ids : sequence of str (n,)
     seqs : sequence of int (n,)
-        The numbers of their contents (``documents.seq``).
+        The numbers of the documents' contents (``documents.seq``).
     pieces : sequence of int (n,)
-        How many rows each document has in the target.
+        The number of rows of each document in the target.
     """
 
     ids: Sequence[str]
@@ -39,15 +39,15 @@ class Difference:
     Attributes
     ----------
     changed : int64 array (n,)
-        The ``seq`` of the documents whose present content the target does not have, ascending.
+        The documents whose present content the target does not have, by ascending ``seq``.
     held : int64 array (n,)
-        1 if the target has an earlier content of the document, else 0.
+        For each document, 1 if the target has an earlier content of it, else 0.
     pieces : int64 array (n,)
-        An upper bound of the number of the document's rows in the target.
+        For each document, an upper bound of the number of its rows in the target.
     stale : sequence of (str, int)
-        The ids of documents that only the target has, and the number of rows of each.
+        The id of each document that only the target has, and the number of its rows.
     new : bool
-        Whether nothing has been sent to the target.
+        Whether nothing has been sent to the target yet.
     """
 
     changed: I64
@@ -87,7 +87,7 @@ class PushNotes:
             return targets.find(self._target, staged=True)
 
     def begin(self, fingerprint: str, *, texts: bool, staged: bool) -> TargetRecord:
-        """Record a new, empty table; it replaces the record of an earlier one."""
+        """Record a new, empty table; the new record replaces the record of an earlier table."""
         with self._writing() as targets:
             token = secrets.token_hex(16)
             return targets.add(self._target, token, fingerprint, texts=texts, staged=staged)
@@ -111,7 +111,7 @@ class PushNotes:
         following: SentDocuments | None,
         acknowledged: Sequence[SentDocuments] = (),
     ) -> None:
-        """Record documents about to be sent, and documents that the target has acknowledged."""
+        """Record the documents that are about to be sent, and the documents that the target has acknowledged."""
         with self._writing() as targets:
             for sent in acknowledged:
                 targets.record(record.id, sent.ids, sent.seqs, sent.pieces)
@@ -124,7 +124,7 @@ class PushNotes:
             targets.forget(record.id, ids)
 
     def mark(self, record: TargetRecord, *, complete: bool) -> None:
-        """Record that a push begins to write, or that it is finished."""
+        """Record that a push is complete, or that a push has begun to write."""
         with self._writing() as targets:
             targets.mark(record.id, complete=complete)
 

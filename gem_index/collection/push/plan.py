@@ -1,4 +1,4 @@
-"""Plan a push: read the state of the target, and decide what to do; nothing is changed."""
+"""Plan a push: read the state of the target, and decide what the push does; nothing is changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class PushPlan:
     Attributes
     ----------
     step : {"create", "update", "replace"}
-        Whether to create the table, to send the changes, or to fill a staged table, which then replaces the live table.
+        ``create``: create the table. ``update``: send the changes. ``replace``: fill a staged table, which then
+        replaces the live table.
     live : TargetTable, optional
     record : TargetRecord, optional
         The record of the live table.
@@ -50,7 +51,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
     TargetChangedError
         If the target has changed since the last push, and ``full`` is not set.
     FingerprintMismatchError
-        If the table of the target names another encoder than the records of the home.
+        If the target's table names another encoder than the home's record of this table.
     """
     live, record = target.live(), notes.live
     if live is None:
@@ -63,7 +64,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
         _check(str(target.url), live, record, notes)
     replaced = (
         options.full
-        or notes.staged is not None  # an interrupted push in full left it
+        or notes.staged is not None  # left by an interrupted full push
         or record is None
         or (record.fingerprint, record.texts) != (fingerprint, options.texts)
     )

@@ -1,8 +1,8 @@
-"""Push a collection into a vector database, and later its changes.
+"""Push a collection into a vector database; later pushes send its changes.
 
-SQLite records which contents the database has acknowledged (``target_documents``), and a push sends the difference. So the
-next push continues after a kill. No document is stored twice, because databases upsert by id. A new model is pushed into a
-staged table, which then replaces the live table.
+SQLite records which contents the database has acknowledged (``target_documents``). A push sends the difference between
+the collection and these records. So, if a push is killed, the next push continues. No document is stored twice, because
+databases upsert by id. After a refit, a push fills a staged table, which then replaces the live table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def push(
 ) -> PushReport:
     """Update a target from a collection; see :meth:`gem_index.Collection.push`."""
     with _one_at_a_time(access.workspace):
-        # opened after the lock, because a database may be a file that the other process has open
+        # after the lock, because the database may be a file that another push has open
         target = open_target(to) if isinstance(to, str) else to
         try:
             return _Push(access, target, options, progress).run()
@@ -72,7 +72,7 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
 
 
 class _Push:
-    """One push: finishes an interrupted switch to a staged table, makes a plan, and carries it out."""
+    """One push. It finishes an interrupted switch to a staged table, makes a plan, and carries out the plan."""
 
     def __init__(
         self,
@@ -150,9 +150,10 @@ class _Push:
         return Counts(len(changed) - updated, updated, deleted)
 
     def _live_table(self, plan: PushPlan) -> tuple[TargetTable, TargetRecord]:
-        """Return the live table; create it if there is none.
+        """Return the live table; if there is none, create it.
 
-        The record of the table is stored in SQLite first. So, if this push is killed, the next one recognises the table.
+        The record of the table is stored in SQLite first. So, if this push is killed, the next push recognises the
+        table.
         """
         record = plan.record
         if plan.live is not None and record is not None:
@@ -193,9 +194,9 @@ class _Push:
         return TableFilling(table, record, self._notes, rows, self._progress).run()
 
     def _write_query_record(self, table: TargetTable) -> None:
-        """Store the query record of a table, if it is missing, and delete the query records of dropped tables.
+        """Store the query record of a table if the record is missing; delete the query records of dropped tables.
 
-        An existing record gets the present synonyms of the collection.
+        If the record exists and the collection's synonyms have changed, the record gets the present synonyms.
         """
         token = table.schema.token
         with closing(QueryRecords(self._target)) as records:
@@ -219,7 +220,7 @@ class _Push:
         )
 
     def _made_by_this(self, record: TargetRecord) -> bool:
-        """Tell whether a table has vectors of this encoder, and has texts exactly if this push has texts."""
+        """Tell whether a table has vectors of this encoder, and texts if and only if this push has texts."""
         return (record.fingerprint, record.texts) == (
             self._encoder.fingerprint,
             self._options.texts,
@@ -235,12 +236,12 @@ class _Push:
         )
 
     def _connected(self, schema: TargetSchema) -> TargetSchema:
-        """Return the schema, after connecting again: the server may have closed the connection while the schema was made."""
+        """Connect again, and return the schema: while it was made, the server may have closed the connection."""
         with_retries(self._target.live)
         return schema
 
     def _words_due(self) -> bool:
-        """Tell whether the live table has too many rows for its word statistics, which are then too old."""
+        """Tell whether the live table's word statistics are too old, because the table has many more rows."""
         record = self._notes.live
         if record is None:
             return False
@@ -249,6 +250,6 @@ class _Push:
         return texts is not None and self._notes.rows(record) >= OUTGROWN * max(1, texts)
 
     def _with_words(self) -> bool:
-        """Tell whether the live table has sparse vectors, or would have them after a push."""
+        """Tell whether the live table has sparse vectors; if there is no table yet, whether the push will make them."""
         live = with_retries(self._target.live)
         return self._options.words if live is None else bool(live.schema.words)

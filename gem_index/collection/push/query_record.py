@@ -1,8 +1,9 @@
 """The query record: the data with which a machine without the home can search a pushed table.
 
-The record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words. It is
-compressed and divided into rows of a second table in the same database. The name of this second table ends in ``__query``.
-A live and a staged table have one record each, so each row has the token of the table that it describes.
+The query record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words.
+The record is compressed, and stored as rows of a second table in the same database. The name of the second table ends
+in ``__query``. The second table can have two records, one of the live table and one of the staged table. So each of its
+rows has the token of the table that the row describes.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ from gem_index.text.chunking import Chunking
 __all__ = ["OUTGROWN", "QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
 
 OUTGROWN = 2
-"""Word statistics are too old if the table has at least this many rows for each of their texts (docs/evaluation.md)."""
+"""Word statistics are too old if the table has at least this many rows per text of the statistics (docs/evaluation.md)."""
 
 _VERSION = 1
 _PART = 30_000  # characters per row; every engine can store a text of this length
 QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
 """The schema of the second table."""
-_NAMING = ("table", "collection", "index")  # options naming the table; a URL has at most one
+_NAMING = ("table", "collection", "index")  # options that name the table; a URL has one at most
 
 
 @dataclass(frozen=True)
 class QueryRecord:
-    """The data that a search of a table needs, except the word vectors.
+    """The data that a search of a table needs; only the word vectors are not included.
 
     Attributes
     ----------
@@ -69,12 +70,12 @@ class QueryRecord:
 
     @classmethod
     def of_bytes(cls, content: bytes, name: str) -> QueryRecord:
-        """Return the record that :meth:`to_bytes` made; ``name`` names the target in messages.
+        """Return the record from the result of :meth:`to_bytes`; ``name`` is the target's name in messages.
 
         Raises
         ------
         ConfigError
-            If the record is damaged, or a later version wrote it.
+            If the record is damaged, or a later version of gem-index wrote it.
         """
         try:
             fields = json.loads(zlib.decompress(content))
@@ -84,7 +85,7 @@ class QueryRecord:
                 return cls(model_of(fields["model"]), Chunking.of(fields["chunking"]), words)
         except (zlib.error, ValueError, LookupError, TypeError, InputError) as error:
             raise ConfigError(
-                f"the query record of {name} is damaged; expected what a push wrote; push in full again"
+                f"the query record of {name} is damaged; expected the record that a push wrote; push in full again"
             ) from error
         raise ConfigError(
             f"the query record of {name} has version {version}; expected {_VERSION}; upgrade gem-index"
@@ -110,13 +111,14 @@ class QueryRecords:
     def texts_of(self, token: str) -> int | None:
         """Return the number of texts in the word statistics of a table.
 
-        None if there is no complete record, or if an earlier version wrote the record without the number.
+        None if there is no complete record. None also if an earlier version of gem-index wrote the record, without this
+        number.
         """
         texts = self._noted(token).get("texts")
         return None if texts is None else int(texts)
 
     def synonyms_of(self, token: str) -> str:
-        """Return the fingerprint of the synonyms in the record of a table; empty if there are none."""
+        """Return the fingerprint of the synonyms in the record of a table; empty if the record has no synonyms."""
         return str(self._noted(token).get("synonyms", ""))
 
     def _noted(self, token: str) -> Mapping[str, Any]:
@@ -132,11 +134,11 @@ class QueryRecords:
         Raises
         ------
         ConfigError
-            If there is no record, the record is damaged, or a later version wrote it.
+            If there is no record, the record is damaged, or a later version of gem-index wrote it.
         """
         parts = self._parts(token)
         if parts is None:
-            parts = self._parts(token)  # a push has replaced the record meanwhile
+            parts = self._parts(token)  # again: a push has replaced the record
         try:
             content = base64.b64decode("".join(parts or []), validate=True)
         except ValueError:
@@ -144,7 +146,7 @@ class QueryRecords:
         return QueryRecord.of_bytes(content, self._name)
 
     def _parts(self, token: str) -> list[str] | None:
-        """Return the texts of the rows of a record; None if one is missing.
+        """Return the texts of the rows of a record; None if a row is missing.
 
         Raises
         ------
@@ -164,9 +166,10 @@ class QueryRecords:
         return [str(found[name].text) for name in names] if found.keys() >= set(names) else None
 
     def write(self, token: str, record: QueryRecord) -> None:
-        """Store the record of a table, in place of an earlier one.
+        """Store the record of a table; it replaces an earlier record.
 
-        The first row is written last and names the others by their content: until then, an earlier record stays complete.
+        The other rows have a hash of the record in their names. The first row, which has the same hash, is written
+        last. Until then, the rows of an earlier record stay complete.
         """
         data = record.to_bytes()
         text = base64.b64encode(data).decode()
@@ -191,11 +194,11 @@ class QueryRecords:
         self._delete(lambda name: name.partition(" ")[0] == mine and name not in names)
 
     def keep(self, *tokens: str) -> None:
-        """Delete the records of all tables but these."""
+        """Delete the records of all tables except the tables with these tokens."""
         self._delete(lambda name: name.partition(" ")[0] not in tokens)
 
     def _delete(self, wanted: Callable[[str], bool]) -> None:
-        """Delete the rows with some names."""
+        """Delete the rows whose names ``wanted`` accepts."""
         table = self._table()
         names = [] if table is None else [each.id for each in table.documents()]
         others = [name for name in names if wanted(name)]
@@ -212,13 +215,13 @@ def _row(token: str, place: int) -> str:
 
 
 def _rows(token: str, count: int, content: str) -> list[str]:
-    """Return the names of the rows of a record; records of before have no content in their names."""
+    """Return the names of the rows of a record; records of earlier versions have no hash in their names."""
     ending = content and f" {content}"
     return [_row(token, 0), *(f"{_row(token, place)}{ending}" for place in range(1, count))]
 
 
 def _url_beside(target: Target) -> TargetUrl:
-    """Return the URL of the second table: the engine names it, or its name is made from the name of the first table."""
+    """Return the URL of the second table. The engine gives its name, or the name is made from the first table's name."""
     url = target.url
     if isinstance(target, QueryTableTarget):
         return target.query_table

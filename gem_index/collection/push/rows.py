@@ -1,4 +1,4 @@
-"""Prepare the documents of a collection for a target: read them, divide them into rows, find or compute vectors."""
+"""Prepare the documents of a collection for a target: read them, divide them into rows, add the vectors."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class PushedRows:
     ----------
     access : CollectionAccess
     encoder : Encoder
-        The encoder of the push; the collection may be refitted meanwhile.
+        The encoder of the whole push, even if the collection is refitted meanwhile.
     target : Target
     options : PushOptions
     words : SparseEncoder, optional
-        The encoder of the sparse vectors of the rows, if the table has them.
+        The encoder of the rows' sparse vectors, if the table has sparse vectors.
     """
 
     access: CollectionAccess
@@ -46,7 +46,7 @@ class PushedRows:
     words: SparseEncoder | None = None
 
     def seqs(self, limit: int | None = None) -> list[int]:
-        """Return the numbers of the collection's documents, ascending; with a limit, only the first ones."""
+        """Return the seqs of the collection's documents, ascending; with a limit, only the first seqs."""
         with self.access.reading() as rows:
             seqs: list[int] = rows.documents.seqs(limit).tolist()
         return seqs
@@ -58,7 +58,7 @@ class PushedRows:
         storable(self.target, ids, JsonObjects(as_json), self.options.drop_unsupported)
 
     def batch(self, seqs: list[int], *, new: bool) -> tuple[SentDocuments, TargetBatch]:
-        """Read and encode documents, without those that were deleted meanwhile.
+        """Read and encode documents; documents that were deleted meanwhile are left out.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class PushedRows:
             raise taken_id(next(iter(taken)), "build the collection without pieces")
 
     def _vectors_of(self, seqs: list[int], cut: PieceRows) -> F32:
-        """Return the vectors of rows: stored ones for documents without pieces, computed ones for pieces."""
+        """Return the vectors of rows: documents without pieces use stored vectors, the vectors of pieces are computed."""
         if len(cut.ids) == len(seqs):
             return self._vectors(seqs, cut.embedded)
         whole = np.array(cut.counts) == 1
@@ -97,7 +97,7 @@ class PushedRows:
         return vectors
 
     def _vectors(self, seqs: Sequence[int], texts: Sequence[str]) -> F32:
-        """Return the vectors of documents: stored ones if they are exact, else computed ones."""
+        """Return the vectors of documents, stored if the stored vectors are exact, else computed."""
         view: View = self._view
         if view.encoder.fingerprint != self.encoder.fingerprint:
             return self.encoder.encode(texts)  # the collection was refitted meanwhile

@@ -1,4 +1,4 @@
-"""Search a pushed table: the database finds candidates, which are scored here as in a search of a collection."""
+"""Search a pushed table: the database finds candidates, and this process scores them as in a collection."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from gem_index.targets.url import TargetUrl
 
 __all__ = ["SearchedTarget"]
 
-_MANY_CANDIDATES = 1000  # rows of the first request if all results above a score are wanted
-_SAMPLED = 200  # the fields of metadata are read from at most this many documents
+_MANY_CANDIDATES = 1000  # rows of the first request for all results above a score
+_SAMPLED = 200  # the metadata fields are found in at most this many documents
 _SAMPLED_ROWS = 5000  # at most this many rows are read to find these documents
 _PIECES = 100  # pieces of a document that are read at once
 _OWN = ("query", "k", "where", "mode", "min_score", "why", "pieces", "offset", "correct")
 
 
 class SearchedTarget:
-    """A table of a vector database that push or embed filled; made by :meth:`gem_index.Home.target`.
+    """A table of a vector database that ``push`` or ``embed`` filled; :meth:`gem_index.Home.target` opens it.
 
-    A search needs the word vectors of the model; it does not need the home that pushed. Call :meth:`close` at the end, or
-    use a ``with`` statement.
+    A search needs the word vectors of the model, but not the home from which the table was pushed. Call :meth:`close`
+    at the end, or use a ``with`` statement.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class SearchedTarget:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the target."""
         self.close()
 
     def __repr__(self) -> str:
@@ -118,32 +118,34 @@ class SearchedTarget:
         where: Mapping[str, Any] | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
-        """Return the k best documents for a query, by the same scores as :meth:`gem_index.Collection.search`.
+        """Return the k best documents for a query; the scores are those of :meth:`gem_index.Collection.search`.
 
-        In a table with sparse vectors, the database finds candidates by meaning and by words. In others it finds the 300
-        nearest rows (more for larger k), which are scored by their texts. Pieces are scored one by one; a document has the
-        score of its best piece. A filter has the same meaning as in a collection. The database applies the conditions that
-        it can compare; if the filter accepts too few of the 10,000 best rows, all rows are read. Words are not corrected.
+        In a table with sparse vectors, the database finds candidates by meaning and by words. In another table, it
+        finds the 300 nearest rows (more for a larger k), and the words are then compared with the texts of these rows.
+        Each piece has its own score; a document has the score of its best piece. A filter has the same meaning as in a
+        collection. The database applies those conditions of the filter that it can compare. If the filter accepts too
+        few of the 10,000 best rows, all rows are read. Words are not corrected.
 
         Parameters
         ----------
         query : str
         k : int, optional
-            None, with ``min_score``, for all documents with at least this score.
+            The number of results. If ``k`` is None and ``min_score`` is given, all documents with at least this score
+            are returned.
         where : mapping, optional
             A filter as for a collection.
         **options : SearchOptions
-            ``mode`` (``hybrid`` or ``dense``), ``min_score``, ``why``, ``offset``, and ``pieces``: without it, a document
-            with pieces is one result, with the text of its best piece.
+            ``mode`` (``hybrid`` or ``dense``), ``min_score``, ``why``, ``offset`` and ``pieces``. Without ``pieces``, a
+            document is one result, with the text of its best piece.
 
         Raises
         ------
         EmptyTextError
             If the query has no word.
         InputError
-            If an option is not valid, or only collections have it.
+            If an option is not valid, or exists only for collections.
         ConfigError
-            If the table holds neither sparse vectors nor texts, and the mode is hybrid.
+            If the mode is hybrid, and the table has neither sparse vectors nor texts.
         TargetUnavailableError
             If the database does not answer.
         """
@@ -179,13 +181,13 @@ class SearchedTarget:
         where: Mapping[str, Any] | None = None,
         **options: Unpack[SearchOptions],
     ) -> list[SearchResults]:
-        """Return the k best documents for each of several queries; with the parameters and errors of :meth:`search`."""
+        """Return the k best documents for each of several queries; parameters and errors are as for :meth:`search`."""
         if isinstance(queries, str):
             raise InputError(f"found the text {quoted(queries)}; expected a list of queries")
         return [self.search(query, k, where, **options) for query in queries]
 
     def get(self, ids: Iterable[str]) -> list[Document]:
-        """Return the documents with these ids, in the order of the ids; ids that the table does not hold are left out.
+        """Return the documents with these ids, in the order of the ids; ids that the table does not have are ignored.
 
         If a document is stored in pieces, its text is joined from the pieces, with line breaks between them.
 
@@ -215,7 +217,7 @@ class SearchedTarget:
         return with_retries(self._current().table.count)
 
     def metadata_fields(self) -> list[MetadataField]:
-        """Return the fields of the metadata of 200 documents; see :meth:`gem_index.Collection.metadata_fields`."""
+        """Return the metadata fields of up to 200 documents; see :meth:`gem_index.Collection.metadata_fields`."""
         rows = islice(self._current().table.documents(), _SAMPLED_ROWS)
         firsts = (row for row in rows if (piece_of(row.id, row.metadata) or (row.id, 1))[1] == 1)
         sample = [_document([row]).metadata_json for row in islice(firsts, _SAMPLED)]
@@ -264,7 +266,7 @@ class SearchedTarget:
         return exact_search(self._target.url)
 
     def _current(self) -> OpenedTable:
-        """Return the live table; open it again if ``push(full=True)`` has replaced it."""
+        """Return the live table; if ``push(full=True)`` has replaced the table, open the new one."""
         table = with_retries(self._target.live)
         name = str(self._target.url)
         if table is None:
@@ -293,7 +295,7 @@ class SearchedTarget:
         return self._opened
 
     def _results(self, rows: FoundRows, asked: SearchRequest) -> list[SearchResult]:
-        """Return the results; request rows until there are enough documents."""
+        """Return the results; request more rows until there are enough documents."""
         least = -np.inf if asked.least_score is None else asked.least_score
         wanted = DEEPEST if asked.k is None else asked.k
         number = min(DEEPEST, asked.k or _MANY_CANDIDATES)

@@ -1,4 +1,4 @@
-"""The options of a push or of embedding files, and how documents reach a table."""
+"""The options of a push or of embedding, and the functions that send documents to a table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def storable(
     metadata: Sequence[Mapping[str, Any]],
     drop_unsupported: bool,
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the metadata that a target can store: the same object if it can store all.
+    """Return the metadata that a target can store; if it can store all, return the same object.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def batch_of(
     *,
     new: bool = False,
 ) -> TargetBatch:
-    """Return rows for a target, with vectors (p, d) and sparse vectors (p); ``new`` if the table has none of these rows.
+    """Return rows for a target, with vectors (p, d) and sparse vectors (p); ``new`` means that the table has none of them.
 
     Raises
     ------
@@ -89,14 +89,15 @@ def batch_of(
 
 
 def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:
-    """Upsert documents, then delete the rows that they no longer use; repeat each step if the database is unavailable.
+    """Upsert documents, then delete rows that they no longer use; if the database is unavailable, try each step again.
 
     Parameters
     ----------
     table : TargetTable
     batch : TargetBatch
     left : sequence of str, optional
-        Ids of the rows that earlier contents of the documents left in the table; rows that the batch writes too are kept.
+        The ids of the rows that earlier contents of the documents left in the table. Rows that the batch writes are not
+        deleted.
     """
     attempts = chain([batch], repeat(batch.sent()))
     with_retries(lambda: table.upsert(next(attempts)))

@@ -1,4 +1,4 @@
-"""Answer a search request: search one state of the collection and return results with texts."""
+"""Answer a search request: search one state of the collection, and return the results with their texts."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ _Result = TypeVar("_Result")
 _Stored: TypeAlias = Mapping[int, StoredDocument]
 _LOG = logging.getLogger(__name__)
 
-_PIECES = 4  # documents per requested piece that a search for pieces reads first; it reads more if they are too few
+_PIECES = 4  # documents per requested piece that a search for pieces reads first; if these are too few, it reads more
 
 _PLAIN_HITS = 100  # results; a search for more is not batched
 _PLAIN_QUERY = 1000  # characters; a search with a longer query is not batched
 
 RERANKED = 100
-"""The minimum number of hits that are re-ranked; more if ``k`` is larger."""
+"""The number of hits that are re-ranked; if ``k`` is larger, k hits are re-ranked."""
 
 
 def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
     """Return the best documents for a request; see :meth:`gem_index.Collection.search`.
 
-    Plain requests of several threads are batched. Other requests are answered alone, so that plain ones do not wait for
-    them.
+    Fast requests of several threads are batched. A request is slow, and answered alone, if it has a filter, an offset,
+    a boost, ``rerank``, ``why``, a long query or a large ``k``. So no fast request waits for a slow one.
     """
     plain = not (asked.why or asked.rerank or asked.filtered or asked.offset or asked.boost)
     if isinstance(asked.query, str) and len(asked.query) > _PLAIN_QUERY:
@@ -72,10 +72,10 @@ def answer_all(
     requests: Sequence[SearchRequest],
     threads: int | None = None,
 ) -> list[SearchResults]:
-    """Return the best documents for each request, all from one state of the collection.
+    """Return the best documents for each request; all requests search the same state of the collection.
 
-    The requests must have the same options. Queries are encoded together, and searched in threads; by default, the settings
-    have the number of threads.
+    The requests must have the same options. The queries are encoded together, and searched in threads. The default
+    number of threads is in the settings.
     """
     threads = threads or load_settings().threads
     find = _answer_reranked if requests and requests[0].rerank else _from_one_state
@@ -88,7 +88,7 @@ def answer_all(
 
 
 def _candidates(asked: SearchRequest) -> SearchRequest:
-    """Return a request without offset; with a boost, for all results that the boost can reorder."""
+    """Return a request without offset; with a boost, the new request is for all results that the boost can reorder."""
     asked = asked.from_first
     if asked.boost is None or asked.k is None:
         return asked
@@ -152,7 +152,7 @@ def _answer_at_once(
 def _rewritten(
     asked: SearchRequest, synonyms: Mapping[str, tuple[str, ...]], view: View
 ) -> SearchRequest:
-    """Replace each form in a request's query by a synonym if no document contains the form."""
+    """Replace each form in a request's query that no document contains by a synonym."""
     return replace(asked, query=view.rewritten(str(asked.query))) if synonyms else asked
 
 
@@ -180,7 +180,7 @@ def _allowed(
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:
-    """If pieces are requested, ask for more documents: the best pieces may belong to documents that are not the best."""
+    """If pieces are requested, request more documents: the best pieces may belong to documents that are not the best."""
     if asked.pieces and asked.k is not None:
         return replace(asked, k=times * asked.k)
     return asked
@@ -189,7 +189,7 @@ def _wider(asked: SearchRequest, times: int) -> SearchRequest:
 def _has_best_pieces(
     results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
 ) -> bool:
-    """Tell whether no further document can have a better piece: a document scores at least as high as its pieces."""
+    """Tell whether the best pieces are found: no piece scores higher than its document, so lower documents cannot help."""
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True
     if len(best) < times * asked.k or (asked.least_score or -math.inf) > best[-1].score:
@@ -245,7 +245,7 @@ def _marked(hits: SearchResults, bound: float | None) -> Iterable[SearchResult]:
 
 
 def _in_threads(work: Callable[[int], _Result], count: int, threads: int) -> list[_Result]:
-    """Return work(0), work(1), ...; each thread computes a range of them."""
+    """Return work(0), work(1), ...; each thread computes one range of these calls."""
     threads = min(threads, count)
     if threads <= 1:
         return [work(place) for place in range(count)]
@@ -273,7 +273,7 @@ class _SharedTexts:
 
 
 def _shown(hit: SearchResult, chunking: Chunking) -> str:
-    """Return the text that was compared with the query: the text of the hit, or of its best piece with the headings."""
+    """Return the text that is compared with the query: the hit's text, or its best piece with the headings."""
     if hit.piece is None:
         return hit.text
     if chunking.headings and hit.piece.heading:

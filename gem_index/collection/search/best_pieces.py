@@ -18,7 +18,7 @@ __all__ = ["with_pieces"]
 
 @dataclass(frozen=True)
 class _Scored:
-    """A piece with its number from 1 on, and its own score on the scale of the mode."""
+    """A piece with its number (1 for the first) and its own score, on the scale of the mode."""
 
     number: int
     piece: Piece
@@ -34,9 +34,10 @@ def with_pieces(
     view: View,
     vector: F32 | None,
 ) -> list[SearchResult]:
-    """Return results with the best piece of each divided document, or each piece as a result if pieces are requested.
+    """Return the results with the best piece of each divided document; if pieces are requested, each piece is a result.
 
-    A piece that is a result has its own score. In a hybrid search by ranks, this is the score of a weighted search.
+    A piece that is a result has its own score. In a hybrid search with ``rrf``, the score is that of the fusion
+    ``weighted``.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def corrections(view: View, asked: SearchRequest) -> dict[str, str]:
     try:
         return view.corrections(asked.words)
     except CorruptionError:
-        return {}  # the search itself finds the damage, and reports it
+        return {}  # the search after it finds the same damage, and reports it
 
 
 def replace_words(asked: SearchRequest, words: Mapping[str, str]) -> SearchRequest:

@@ -1,4 +1,4 @@
-"""A cache of pieces and words for the long texts that were found last: dividing a book takes a second."""
+"""A cache: the pieces and words of the long texts that were found last. Dividing a book into pieces takes a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG = 20_000  # characters; only the pieces of texts at least this long are ca
 
 @dataclass
 class CutText:
-    """The pieces of a text; their words are counted when they are first needed."""
+    """The pieces of a text; the words of the pieces are counted on first need."""
 
     pieces: list[Piece]
     _words: CountedTexts | None = field(default=None, init=False)
@@ -67,4 +67,4 @@ class CutTexts:
 
 
 cut_text = CutTexts().of
-"""Return the pieces of a text, from the cache of this process if it has them."""
+"""Return the pieces of a text; the cache of this process stores them."""

@@ -1,4 +1,4 @@
-"""Evaluate filters on the field values beside a snapshot, instead of the metadata of every document."""
+"""Evaluate filters on the field values that a snapshot stores, without reading the metadata of every document."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EXACT = 2**53  # up to here, float64 represents every whole number
 class FieldFilter:
     """Finds the documents that a filter accepts, as :meth:`DocumentRepository.matching` does.
 
-    SQLite decides each condition once for every different value of its field, or for every range of numbers; so a filter
-    means the same as in SQLite. The documents of the snapshot then get the decision for their value. SQLite itself filters
-    later documents, and evaluates filters on fields whose values are not stored beside the snapshot.
+    SQLite decides each condition once for each different value of the field, or for each range of numbers. Each
+    document of the snapshot then gets the decision for its value. So a filter means the same here as in SQLite. SQLite
+    filters later documents directly, and also evaluates filters on fields whose values the snapshot does not store.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class FieldFilter:
         return np.concatenate([found[np.searchsorted(found, after, "right") :], later])
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of a field's values in the documents after a seq, perhaps also in deleted ones.
+        """Return the kinds of a field's values in the documents after a seq; deleted documents may be included.
 
         Raises
         ------
@@ -105,7 +105,8 @@ class FieldFilter:
         codes : int64 array (n,)
             The position of each document's value in ``distinct``; -1 for a document without the field.
         distinct : list or float64 array
-            The different values. An array has ascending numbers; a list has None for an object that does not have the field.
+            The different values. An array has ascending numbers. A list has None if an object lacks the requested inner
+            field.
 
         Raises
         ------
@@ -122,13 +123,13 @@ class FieldFilter:
         if isinstance(values, Codes):
             known = [field_of({held: json.loads(value)}, name) for value in values.values]
             return values.codes.astype(np.int64) - 1, known
-        if held != name:  # a number has no fields
+        if held != name:  # a column of numbers has no inner fields
             return np.full(len(self._ids), -1, np.int64), []
         numbers, codes = np.unique(values.numbers, return_inverse=True)
         return np.where(np.isnan(values.numbers), -1, codes), numbers[~np.isnan(numbers)]
 
     def _column(self, key: str) -> tuple[str, Column] | None:
-        """Return the column that holds a field, with its name: "a.b" is in column "a.b", or in the objects of "a".
+        """Return the column that has a field's values, and its name: "a.b" is in the column "a.b", or in the objects of "a".
 
         Raises
         ------
@@ -163,7 +164,7 @@ class FieldFilter:
         found = self._column(key)
 
         def judged(values: Sequence[str]) -> Mask:
-            """Decide the condition for some values, and at the end for documents without the field."""
+            """Decide the condition for each value; the last decision is for documents without the field."""
             return self._documents.accepted_mask({key: condition}, [*_objects(name, values), "{}"])
 
         if found is None:
@@ -185,7 +186,7 @@ def accepted_documents(
 ) -> Ids:
     """Check the fields and the compared values of a filter, and return the documents that it accepts.
 
-    Their seqs ascend, and may include deleted and newer documents.
+    The seqs ascend, and may include deleted and newer documents.
 
     Raises
     ------
@@ -200,7 +201,7 @@ def accepted_documents(
 
     try:
         check_orderings(where, kinds)
-    except FilterError:  # values that only deleted documents had are no reason to refuse a filter
+    except FilterError:  # the value that raised it may be of a deleted document
         check_orderings(where, rows.documents.kinds)
     if not len(allowed):
         rows.documents.check_fields(where, documents.matching, kinds)
@@ -208,7 +209,7 @@ def accepted_documents(
 
 
 def _objects(name: str, values: Sequence[str]) -> list[str]:
-    """Return for each value, as JSON, metadata that have only this field."""
+    """Return, for each JSON value, the JSON of metadata that have only this field."""
     begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
     return [f"{begin}{value}}}" for value in values]
 
@@ -218,7 +219,7 @@ class _NotKeptError(Exception):
 
 
 def _bounds(condition: Any) -> F64:
-    """Return the numbers in a condition, ascending: between two of them, its result is the same everywhere."""
+    """Return the numbers in a condition, ascending. Between two neighbouring numbers, the condition has one result."""
     found: list[float] = []
     left = [condition]
     while left:
@@ -235,7 +236,7 @@ def _bounds(condition: Any) -> F64:
 
 
 def _representatives(bounds: F64) -> list[float]:
-    """Return 2m + 1 numbers for m bounds: one below all, then each bound and the float after it."""
+    """Return 2m + 1 numbers for m bounds: a number below all bounds, then each bound and the next float."""
     if not len(bounds):
         return [0.0]
     points = np.stack([bounds, np.nextafter(bounds, np.inf)], axis=1).ravel()
@@ -243,7 +244,7 @@ def _representatives(bounds: F64) -> list[float]:
 
 
 def _pieces(numbers: F64, bounds: F64) -> npt.NDArray[np.int64]:
-    """Return for each number the position of its representative; -1 for NaN."""
+    """Return, for each number, the position of its representative; -1 for NaN."""
     places = np.searchsorted(bounds, numbers, "left")
     found = 2 * places
     inside = places < len(bounds)

@@ -1,4 +1,4 @@
-"""Filters, orders and counts of the present documents by their metadata, without the model."""
+"""Filter, sort and count the present documents by their metadata, without the model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 
 class MetadataReader:
-    """Reads the metadata that one transaction sees: from files beside the snapshot if they exist, else from the database.
+    """Reads the metadata that one transaction sees, from the snapshot's files of fields or, without them, the database.
 
     Parameters
     ----------
@@ -67,7 +67,8 @@ class MetadataReader:
                     _State(self._access, self._rows, FieldFilter(self._rows.documents, *files))
                 )
         except CorruptionError as error:
-            # if the snapshot was replaced meanwhile, its files are gone; the database still has the state of the transaction
+            # a writer may have replaced the snapshot and removed its files; the transaction still sees its state in
+            # the database
             if not self._access.views.replaced(directory):
                 _LOG.warning("%s; reading the stored documents instead", error)
         return work(_State(self._access, self._rows, None))
@@ -132,7 +133,7 @@ class _State:
         documents = self._fields or self._rows.documents
         accepted = accepted_documents(self._access, self._rows, documents, where)
         found = self._present[members(self._present, accepted)]
-        if not len(found) and len(accepted):  # only deleted documents match
+        if not len(found) and len(accepted):  # only deleted documents are accepted
             return self._rows.documents.accepted(where)
         return found
 
@@ -170,7 +171,7 @@ class _State:
 
 
 def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
-    """Return the rank of each value, and at the end the last rank, which is for documents without a value."""
+    """Return the rank of each value; one more rank, the last, is for documents without a value."""
     ranks = np.full(len(distinct) + 1, len(distinct), np.int64)
     if isinstance(distinct, np.ndarray):  # numbers that ascend
         ranks[:-1] = np.arange(len(distinct))[:: -1 if descending else 1]
@@ -185,7 +186,7 @@ def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
 
 
 def _counted(value: Any) -> set[tuple[str, Any]]:
-    """Return the values in a document's value that a filter can match, each with its kind: 1 equals 1.0, but not True."""
+    """Return a value, or the members of a list, as filters compare them, each with its kind: 1 equals 1.0, but not True."""
     found = value if isinstance(value, list) else [value]
     return {(_kind(each), each) for each in found if isinstance(each, str | int | float)}
 

@@ -22,7 +22,7 @@ __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
 
 
 class Hit(NamedTuple):
-    """A found document: its score, and its cosine and BM25 score if the mode computes them."""
+    """A found document: the score, and the cosine and the BM25 score if the mode computes them."""
 
     seq: int
     score: float
@@ -32,7 +32,7 @@ class Hit(NamedTuple):
     """The near-duplicates of this hit that come after it and are not shown."""
 
 
-_RANGE = 100  # hits that a search without k asks for first
+_RANGE = 100  # hits that a search without k requests first
 _MOST = 2**31  # more documents than any collection has
 
 
@@ -44,7 +44,7 @@ def unit_vector(
     Raises
     ------
     InputError
-        If it has another dimension, is zero, or is not finite.
+        If the vector has another dimension, is zero, or is not finite.
     """
     try:
         row = np.asarray(vector, dtype=np.float64)
@@ -62,12 +62,12 @@ def unit_vector(
 
 
 def query_vectors(view: View, requests: Sequence[SearchRequest]) -> list[F32 | None]:
-    """Return the vector of each request's query; None where the mode needs none.
+    """Return the vector of each request's query; None if the mode needs no vector.
 
     Raises
     ------
     FingerprintMismatchError
-        If a vector was made by another encoder than the collection's.
+        If another encoder than the collection's made a vector.
     """
     texts = [
         asked.query
@@ -122,13 +122,13 @@ class Search:
         self._terms = view.terms(asked.words)
 
     def without_words(self) -> Search:
-        """Return the same search without word search."""
+        """Return the same search by meaning alone."""
         other = Search(self.view, self._documents, self.asked, self.allowed, self._vector)
         other._terms = QueryTerms(())
         return other
 
     def best(self) -> list[Hit]:
-        """Return the k best hits, or all that reach a score; near-duplicates as one hit if the request collapses them."""
+        """Return the k best hits, or all hits that reach ``min_score``; with ``collapse``, near-duplicates are one hit."""
         near = self.asked.collapse
         hits = self._reaching(self.asked.k) if near is False else self._collapsed(near)
         if self.asked.mode != "hybrid" or not self._terms.own:
@@ -140,8 +140,8 @@ class Search:
     def _collapsed(self, near: float) -> list[Hit]:
         """Return the k best hits without near-duplicates; each hit lists its near-duplicates that rank below it.
 
-        To list those of the last hit too, the search continues until it finds a hit that is a near-duplicate of no shown
-        hit.
+        After the k-th hit, the search continues until it finds a hit that is a near-duplicate of no shown hit. So the
+        near-duplicates of the k-th hit are listed too.
         """
         k = self.asked.k
         asked = None if k is None else max(k, min(2 * (k + 1), _MOST))
@@ -153,7 +153,7 @@ class Search:
             asked *= 2
 
     def _without_near(self, hits: list[Hit], near: float, k: int | None) -> tuple[list[Hit], bool]:
-        """Return at most k hits with the near-duplicates that they hide, and whether there is a further hit."""
+        """Return at most k hits, each with its hidden near-duplicates, and whether there is a further hit."""
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
         vectors = self.view.vectors(seqs, self._documents)
         kept: list[int] = []

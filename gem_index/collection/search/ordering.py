@@ -1,4 +1,4 @@
-"""The order of results by their metadata: a boost by a date or a number, and a sort by a field."""
+"""Order results by their metadata: boost by a date or a number, or sort by a field."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ _FORM = re.compile(r"(?P<field>.+):(?P<number>\d+(\.\d+)?)(?P<unit>[hdwy]?)", re
 
 @dataclass(frozen=True)
 class Boost:
-    """A boost: the score is multiplied by a factor from a half to one.
+    """A boost: scores are multiplied by a factor between 1/2 and 1.
 
     Attributes
     ----------
     field : str
         A field of dates or numbers.
     scale : float
-        The age in seconds, or the number, at which the factor is three quarters.
+        The age in seconds, or the number, for which the factor is 3/4.
     dates : bool
+        Whether the field has dates, not numbers.
     """
 
     field: str
@@ -43,7 +44,8 @@ class Boost:
         Raises
         ------
         InputError
-            If it is not a field, a colon, and a number above 0, with ``h``, ``d``, ``w`` or ``y`` for dates.
+            If the text is not a field, a colon and a number above 0; for dates, ``h``, ``d``, ``w`` or ``y`` follows
+            the number.
         """
         found = _FORM.fullmatch(text) if isinstance(text, str) else None
         if found is None or float(found["number"]) == 0:
@@ -116,7 +118,7 @@ def sorted_by(results: Sequence[SearchResult], field: str) -> list[SearchResult]
 
 
 def field_of(metadata: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a field; ``author.name`` is a field inside an object. None without the field."""
+    """Return the value of a field, None without the field; ``author.name`` is the field ``name`` of an object ``author``."""
     if name in metadata:
         return metadata[name]
     value: Any = metadata
@@ -128,14 +130,14 @@ def field_of(metadata: Mapping[str, Any], name: str) -> Any:
 
 
 def _number(value: object) -> float | None:
-    """Return a number as a float, limited to the range of finite floats; None for another value."""
+    """Return a number as a finite float, if necessary the largest one; None for any other value."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(min(max(value, -sys.float_info.max), sys.float_info.max))
 
 
 def _date(value: object) -> datetime | None:
-    """Return an ISO date, in UTC if it names no zone; None for another value."""
+    """Return an ISO date, in UTC if it names no time zone; None for any other value."""
     if not isinstance(value, str):
         return None
     if re.fullmatch(r"\d{4}(-\d\d)?", value):

@@ -18,13 +18,13 @@ from gem_index.text.tokens import token_spans
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
 
 _WORDS = 20  # words of a passage
-_MOST = 100  # passages of a text; in a longer text, each passage has more words
+_MOST = 100  # passages of a text; if a text is longer, its passages have more words
 PASSAGE_SHARE = 0.3
-"""Weight of the best passage's cosine; the cosine of the whole text has the remaining weight (docs/evaluation.md)."""
+"""The weight of the best passage's cosine. The cosine of the whole text has the rest of the weight (docs/evaluation.md)."""
 
 
 def passages_of(text: str) -> list[tuple[int, int]]:
-    """Return begin and end, in characters, of passages that overlap by half; a text of at most 20 words has none."""
+    """Return begin and end of each passage in characters; passages overlap by half, a text of up to 20 words has none."""
     spans = token_spans(text)
     if len(spans) <= _WORDS:
         return []
@@ -36,7 +36,7 @@ def passages_of(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Passages:
-    """The passages of a hit, and the text that they are from: the document's text, or the text of its best piece."""
+    """The passages of a hit and their text, which is the document's text or the text of its best piece."""
 
     text: str
     start: int
@@ -63,19 +63,19 @@ def rerank_hits(
     shown: Sequence[str],
     view: View,
 ) -> list[SearchResult]:
-    """Return the hits by (c + 2.25 match) / 3.25, best first, where c is 0.7 cosine + 0.3 cosine of the best passage.
+    """Order hits by (c + 2.25 match) / 3.25, best first; c is 0.7 times the cosine plus 0.3 times the best passage's cosine.
 
     Parameters
     ----------
     query : str
     terms : QueryTerms
-        The terms of the query that are matched.
+        The terms of the query that count for the match.
     hits : sequence of SearchResult
         Equal scores keep their order.
     shown : sequence of str
-        The text of each hit that is compared with the query: its own text, or the text of its best piece with the headings.
+        For each hit, the text that is compared with the query: the hit's text, or its best piece with the headings.
     view : View
-        The state of the collection whose encoder and word statistics are used.
+        The state of the collection; its encoder and word statistics are used.
     """
     passages = [_Passages.of(hit) for hit in hits]
     cut = [text for of_one in passages for text in of_one.texts]

@@ -17,13 +17,13 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def field_of_period(name: str) -> tuple[str, str | None]:
-    """Return the field and the period of a name such as ``month(created)``; the period is None for a plain field name."""
+    """Return field and period of a name: ``month(created)`` → ``created``, ``month``; ``created`` → ``created``, None."""
     found = _PERIOD.fullmatch(name)
     return (name, None) if found is None else (found[2], found[1])
 
 
 def part_of_date(field: str, value: object, period: str) -> str:
-    """Return the year, month or day of a value of a field.
+    """Return the year, month or day of a field's date: 2024-03-05 → 2024-03 for the month.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def part_of_date(field: str, value: object, period: str) -> str:
 
 
 def in_periods(counts: FieldCounts, period: str, limit: int | None) -> FieldCounts:
-    """Return counts by periods instead of dates, in the order of time; with a limit, only the last periods.
+    """Return the counts of periods, from the counts of dates, in the order of time; with a limit, only the last periods.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Explain a hit by pairs of a word of the query and a word of the text; mark the words that word search finds in both."""
+"""Explain a hit by pairs: a word of the query and a word of the text. Mark the words that word search finds in both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["explain_hit"]
 
 
 def explain_hit(pieces: PieceEncoder, query: str, text: str) -> MatchExplanation:
-    """Return why a query and a text match; each word says whether word search finds it in the other text."""
+    """Return why a query and a text are similar; each word tells whether word search finds it in the other text."""
     found = explain_match(pieces.encoder, query, text)
     analyzer = pieces.analyzer
     return replace(

@@ -1,1 +1,1 @@
-"""The state of a collection: rows in a transaction, views for readers, models, texts."""
+"""The state of a collection: rows in a transaction, views for readers, models and texts."""

@@ -1,4 +1,4 @@
-"""Access to one collection: its rows in a transaction, its files, and the caches of its searches."""
+"""Access to one collection: the rows in a transaction, the files, and the caches of searches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["CollectionAccess", "CollectionRows"]
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of documents in the snapshot, of deleted documents among them, and of documents in the tail."""
+    """The numbers of documents: all in the snapshot, the deleted ones in the snapshot, and all in the tail."""
 
     indexed: int
     dead: int
@@ -78,7 +78,7 @@ class CollectionRows:
         )
 
     def counts(self) -> Counts:
-        """Count the documents, without reading those in the index."""
+        """Count the documents; the documents in the index are not read."""
         snapshot = self.names.snapshot(self.record.id)
         if snapshot is None:
             return Counts(0, 0, self.documents.count())
@@ -86,7 +86,7 @@ class CollectionRows:
         return Counts(snapshot.vectors, self.documents.buried(snapshot.last_seq), tail)
 
     def changed_since_fit(self) -> bool:
-        """Tell whether the model is unfitted or was fitted on other documents than the present ones."""
+        """Tell whether the model is unfitted, or was fitted on other documents than the present documents."""
         fitted = (self.record.fitted_seq, self.record.fitted_documents)
         return self.record.fitted_seq == 0 or fitted != (
             self.documents.last_seq(),
@@ -122,25 +122,25 @@ class CollectionAccess:
 
     @contextmanager
     def reading(self) -> Iterator[CollectionRows]:
-        """Yield the rows as of one moment.
+        """Yield the rows in a transaction, which sees the state of one moment.
 
         Raises
         ------
         UnknownNameError
-            If the collection was dropped; CollectionReplacedError if another one has its name now.
+            If the collection was dropped; CollectionReplacedError if another collection has its name now.
         """
         with self.workspace.database.reading() as connection:
             yield self.rows(connection)
 
     @contextmanager
     def writing(self) -> Iterator[CollectionRows]:
-        """Yield the rows in a transaction that is committed after the block and rolled back if it raises."""
+        """Yield the rows in a transaction that is committed after the block, or rolled back if the block raises."""
         with self.workspace.write_lock(), self.workspace.database.writing() as connection:
             yield self.rows(connection)
 
     @contextmanager
     def writing_rows(self) -> Iterator[CollectionRows]:
-        """Yield the rows in a transaction that changes only rows; it takes no write lock and removes no leftover files."""
+        """Yield the rows for a small change of rows: without the write lock, and without removing leftover files."""
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)
 
@@ -169,14 +169,14 @@ class CollectionAccess:
                     continue  # another thread has already opened a newer view
 
     def encoder(self, rows: CollectionRows | None = None) -> Encoder:
-        """Return the encoder of the collection's model; it is opened once and cached."""
+        """Return the encoder of the collection's model; the encoder is opened once and cached."""
         if rows is None:
             with self.reading() as rows:
                 return self.encoder(rows)
         return self.views.encoder(rows.connection, rows.record)
 
     def status(self) -> CollectionStatus:
-        """Return the status of the collection, read in one transaction, without opening model or index."""
+        """Return the status of the collection, read in one transaction; neither model nor index is opened."""
         with self.reading() as rows:
             model, counts = rows.model(), rows.counts()
             snapshot = rows.names.snapshot(self.id)

@@ -1,4 +1,4 @@
-"""Answer concurrent requests in batches: requests that wait at the same time are answered together."""
+"""Answer concurrent requests in batches: one thread answers all requests that wait at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Batcher"]
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
-_LARGEST_BATCH = 16  # requests; each of them waits for the whole batch
+_LARGEST_BATCH = 16  # requests; each request waits for the whole batch
 
 
 class _Pending(Generic[Request, Answer]):
@@ -23,8 +23,8 @@ class _Pending(Generic[Request, Answer]):
     Attributes
     ----------
     batch : list of _Pending
-        The requests that this caller answers, its own first; empty while the caller waits, and if another caller answers its
-        request.
+        The requests that this caller answers, its own request first. Empty while the caller waits, and if another
+        caller answers its request.
     answer : Answer or None
         The answer that another caller found for this request.
     ready : Lock
@@ -40,15 +40,16 @@ class _Pending(Generic[Request, Answer]):
 
 
 class Batcher(Generic[Request, Answer]):
-    """Lets a few callers work at the same time; each answers all requests that wait when it begins. Thread-safe.
+    """Lets a few callers work at the same time; each caller answers a batch of waiting requests. Thread-safe.
 
-    If every thread searched separately, the interpreter's lock would change its owner many times per search, and each search
-    would need its own transaction. A batch starts after its requests arrive, so callers see their own writes.
+    Without batches, each search would need its own transaction, and the threads would pass the interpreter's lock to
+    each other many times per search. A batch starts after its requests have arrived, so each caller sees its own
+    writes.
 
     Parameters
     ----------
     workers : int
-        How many callers work at the same time.
+        The largest number of callers that work at the same time.
     """
 
     def __init__(self, workers: int) -> None:
@@ -67,8 +68,8 @@ class Batcher(Generic[Request, Answer]):
         ----------
         request : Request
         answer_all : callable
-            Returns the answers to several requests; the same function for all callers. If it raises, each caller runs its
-            request alone.
+            Returns the answers to several requests. All callers pass the same function. If the function raises, each
+            caller runs its request alone.
         """
         mine: _Pending[Request, Answer] = _Pending(request)
         answers: list[Answer] = []
@@ -85,10 +86,10 @@ class Batcher(Generic[Request, Answer]):
         return mine.answer if mine.answer is not None else answer_all([request])[0]
 
     def _enter(self, mine: _Pending[Request, Answer]) -> None:
-        """Start to work if a worker is free, else join the queue."""
+        """Start a batch if fewer than ``workers`` callers work, else join the queue."""
         with self._lock:
             if self._process != os.getpid():
-                # a forked child lacks the threads that worked or waited
+                # a forked process does not have the parent's threads
                 self._process, self._working, self._queue = os.getpid(), 0, []
             if self._working < self._workers:
                 self._working += 1
@@ -97,7 +98,7 @@ class Batcher(Generic[Request, Answer]):
                 self._queue.append(mine)
 
     def _leave(self, mine: _Pending[Request, Answer], answers: list[Answer]) -> None:
-        """Start the next batch of the queue, and give the answers to their callers, even after an interrupt."""
+        """Start the next batch of the queue, and give each answer to its caller, even after an interrupt."""
         following: list[_Pending[Request, Answer]] = []
         with self._lock:
             if mine.batch:
@@ -118,10 +119,10 @@ class Batcher(Generic[Request, Answer]):
 def _answers(
     requests: list[Request], answer_all: Callable[[Sequence[Request]], list[Answer]]
 ) -> list[Answer]:
-    """Return the answers; none if there are several requests and one of them raises."""
+    """Return the answers; an empty list if there are several requests and one of them raises."""
     if len(requests) == 1:
         return answer_all(requests)
     try:
         return answer_all(requests)
-    except Exception:  # noqa: BLE001 - each caller asks again alone, and meets its own error
+    except Exception:  # noqa: BLE001 - each caller runs its request alone, and gets its own error
         return []

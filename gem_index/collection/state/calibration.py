@@ -25,9 +25,9 @@ class ModeCalibration:
     min_score : float, optional
         Results with a lower score are weak. None if no score separates right first results from wrong ones.
     reached : int
-        How many of the queries have a first result with at least this score.
+        The number of queries whose first result has at least this score.
     wrong : int, optional
-        How many of these first results are wrong; None if the right documents were not known.
+        The number of wrong documents among these first results; None if the right documents were not known.
     """
 
     min_score: float | None
@@ -37,21 +37,22 @@ class ModeCalibration:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Which scores of a collection are weak; see :meth:`gem_index.Collection.calibrate`.
+    """The scores below which a collection's results are weak; see :meth:`gem_index.Collection.calibrate`.
 
     Attributes
     ----------
     modes : mapping of str to ModeCalibration
-        For ``hybrid``, ``dense`` and ``lexical``.
+        The calibration of each mode: ``hybrid``, ``dense`` and ``lexical``.
     queries : int
-        How many queries were measured.
+        The number of queries of the measurement.
     known_answers : bool
-        Whether the queries came with their right documents. Otherwise each query is a part of a document, which is left out
-        of its own results.
+        Whether the caller gave the right documents of the queries. If not, each query is a part of a document, and this
+        document is left out of the query's results.
     documents : int
-        How many documents the collection had.
+        The number of documents that the collection had.
     fingerprint : str
-        The index fingerprint (model, chunking and language); with another one the calibration is void.
+        The index fingerprint (model, chunking and language). If the collection gets another one, the calibration is
+        void.
     """
 
     modes: Mapping[str, ModeCalibration]
@@ -73,7 +74,7 @@ class Calibration:
 
 
 def calibration_of(record: CollectionRecord, fingerprint: str) -> Calibration | None:
-    """Return the stored calibration of a collection with this index fingerprint; None without a valid one."""
+    """Return the stored calibration of a collection if it is valid for an index fingerprint, else None."""
     if not record.calibration:
         return None
     found = Calibration.from_json(record.calibration)
@@ -83,14 +84,14 @@ def calibration_of(record: CollectionRecord, fingerprint: str) -> Calibration | 
 def calibration_state(
     record: CollectionRecord, fingerprint: str
 ) -> Literal["missing", "valid", "void"]:
-    """Return whether a collection with this index fingerprint is calibrated."""
+    """Return the state of a collection's calibration for an index fingerprint."""
     if not record.calibration:
         return "missing"
     return "void" if calibration_of(record, fingerprint) is None else "valid"
 
 
 def score_bound(record: CollectionRecord, fingerprint: str, asked: SearchRequest) -> float | None:
-    """Return the score below which the results of a search are weak; None if it is not known.
+    """Return the score below which the results of a search are weak; None if this score is not known.
 
     Raises
     ------

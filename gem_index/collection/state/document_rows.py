@@ -1,4 +1,4 @@
-"""Documents, and results that name documents, as rows of a table with chosen metadata fields."""
+"""Write documents, and results that name documents, as rows of a table with chosen metadata fields."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BLOCK = 1000  # documents
 
 
 def column_names(fields: Sequence[str], own: Sequence[str]) -> dict[str, str]:
-    """Return the column of each metadata field: its name, or ``metadata.NAME`` if another column has this name."""
+    """Return the column of each metadata field: the field's name, or ``metadata.NAME`` if another column has this name."""
     return {field: f"metadata.{field}" if field in own else field for field in fields}
 
 
 def rows_of_documents(
     documents: Iterable[Document], columns: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Iterate over the rows of documents: id, text and the fields that they have."""
+    """Iterate over the rows of documents: id, text, and those of the fields that the document has."""
     for document in documents:
         yield {"id": document.id, "text": str(document.text), **_fields(document, columns)}
 
@@ -39,7 +39,7 @@ def rows_with_vectors(
     columns: Mapping[str, str],
     encode: Callable[[list[str]], F32],
 ) -> Iterator[dict[str, Any]]:
-    """Iterate over the rows of documents with the ``vector`` of each, a float32 array."""
+    """Iterate over the rows of documents; each row also has the document's ``vector``, a float32 array."""
     iterator = iter(documents)
     while block := list(islice(iterator, _BLOCK)):
         vectors = encode([each.text for each in block])
@@ -52,7 +52,7 @@ def rows_with_fields(
     columns: Mapping[str, str],
     get: Callable[[list[str]], list[Document]],
 ) -> Iterator[dict[str, Any]]:
-    """Iterate over rows, each with the metadata fields of the document that its ``id`` names."""
+    """Iterate over rows, and add to each row the metadata fields of the document with its ``id``."""
     if not columns:
         yield from map(dict, rows)
         return
@@ -70,7 +70,7 @@ def _fields(document: Document, columns: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(metadata: Mapping[str, Any], field: str) -> Any:
-    """Return the value of a field, named as in filters (``outer.inner`` inside an object); None without the field."""
+    """Return the value of a field, None without the field. The name is as in filters: ``outer.inner`` inside an object."""
     if field in metadata:
         return metadata[field]
     outer, _, inner = field.partition(".")

@@ -24,19 +24,20 @@ _READ_AT_ONCE = 2000
 
 
 class StoredDocuments:
-    """The documents and settings of a collection in the database, read without its model or index.
+    """The documents and settings of a collection in the database; neither model nor index is opened.
 
     Parameters
     ----------
     access : CollectionAccess
-        The collection's rows, files and caches, for other packages of gem-index; not part of the stable interface.
+        The collection's rows, files and caches. Only other packages of gem-index may use this object; it is not part of
+        the stable interface.
     """
 
     def __init__(self, access: CollectionAccess) -> None:
         self.access = access
 
     def __len__(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return self.count()
 
     def __bool__(self) -> bool:
@@ -44,7 +45,7 @@ class StoredDocuments:
         return True
 
     def get(self, ids: Iterable[str | int]) -> list[Document]:
-        """Return the documents with these ids, in the same order, without those that do not exist."""
+        """Return the documents with these ids, in the same order; ids without a document are ignored."""
         wanted = check_ids(ids)
         with self.access.reading() as rows:
             seqs = rows.documents.seqs_of(wanted)
@@ -62,21 +63,21 @@ class StoredDocuments:
     ) -> Iterator[Document]:
         """Iterate over the documents that a filter accepts, in the order of their last change or of a field.
 
-        They are the documents at the moment of the first step; later writes are not visible.
+        The documents are those of the moment when the iteration begins; later writes are not visible.
 
         Parameters
         ----------
         where : mapping, optional
-            A filter as for :meth:`search`; all documents without one.
+            A filter as for :meth:`search`. Without a filter, all documents are returned.
         offset : int
-            How many documents to skip at the beginning; their texts are not read.
+            The number of documents to skip at the beginning; the texts of skipped documents are not read.
         limit : int, optional
-            The largest number of documents to return. By default all are returned.
+            The largest number of documents to return. By default, all documents are returned.
         sort_by : str, optional
-            A metadata field; its values ascend, numbers before texts. With ``-`` before the field, the values descend.
+            A metadata field. Its values ascend, numbers before texts; with ``-`` before the field, they descend.
             Documents without a value come last.
         newest_first : bool
-            Documents that changed last come first, also among equal values of a field.
+            Documents that changed last come first. With ``sort_by``, this orders documents with equal values.
 
         Raises
         ------
@@ -98,7 +99,7 @@ class StoredDocuments:
                 yield from (_document(found[seq]) for seq in batch)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
-        """Return how many documents there are, or how many a filter accepts."""
+        """Return the number of documents, or the number of documents that a filter accepts."""
         with self.access.reading() as rows:
             if where is None or where == {}:
                 return rows.counts().documents
@@ -109,19 +110,20 @@ class StoredDocuments:
     ) -> FieldCounts:
         """Count the documents by the values of a metadata field.
 
-        The count of a value is the number of documents that the filter ``{field: value}`` accepts: a list counts once for
-        each different member, and 1 and 1.0 are one value.
+        The count of a value is the number of documents that the filter ``{field: value}`` accepts. So a list counts
+        once for each different member, and 1 and 1.0 are one value.
 
         Parameters
         ----------
         field : str
-            Its name, as in filters: ``author.name`` is a field of an object. ``year(created)``, ``month(created)`` and
-            ``day(created)`` count the documents by the part of a field of ISO dates, in the order of time.
+            The name of the field, as in filters: ``author.name`` is the field ``name`` of an object. If the values are
+            ISO dates, ``year(created)``, ``month(created)`` and ``day(created)`` count the documents of each period, in
+            the order of time.
         where : mapping, optional
             A filter as for :meth:`search`; only accepted documents are counted.
         limit : int, optional
-            The largest number of values to return: the most frequent values, or the last periods. By default all are
-            returned.
+            The largest number of values to return: the most frequent values, or the last periods. By default, all
+            values are returned.
 
         Returns
         -------
@@ -131,7 +133,7 @@ class StoredDocuments:
         Raises
         ------
         InputError
-            If no document has the field, the limit is below 1, or a value is not a date and a period is given.
+            If no document has the field, the limit is below 1, or a period is given and a value is not a date.
         FilterError
             If the filter is not of the documented form.
         """
@@ -151,7 +153,7 @@ class StoredDocuments:
         return MetadataReader(self.access, rows)
 
     def metadata_fields(self) -> list[MetadataField]:
-        """Return the fields of the metadata in a sample of 200 documents, the most frequent first, at most 100.
+        """Return at most 100 metadata fields of a sample of 200 documents, the most frequent field first.
 
         Returns
         -------
@@ -164,7 +166,7 @@ class StoredDocuments:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The arguments of the DocumentReader that read the collection's files, without those that have their default."""
+        """The reading options: the arguments of the reader of the collection's files, without default values."""
         with self.access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
@@ -195,7 +197,7 @@ class StoredDocuments:
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that fill the collection, each with the arguments of its reader that are not defaults."""
+        """The folders and queries that fill the collection; each has the arguments of its reader, without default values."""
         with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 

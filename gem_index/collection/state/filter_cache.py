@@ -22,7 +22,7 @@ _MOST_FIELDS = 200
 
 
 class FilteredDocuments(Protocol):
-    """Finds the documents that a filter accepts: the database, or the fields beside a snapshot."""
+    """Finds the documents that a filter accepts, in the database or in the files of fields of a snapshot."""
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
         """Return the seqs of the documents after a seq that a filter accepts, ascending."""
@@ -36,7 +36,8 @@ class FilteredDocuments(Protocol):
 class FilterCache:
     """The documents that recently used filters accept; thread-safe.
 
-    The content of a seq never changes, so a filter's decision about a seq never changes. Only newer documents must be read.
+    The content of a seq never changes, so the decision of a filter about a seq never changes. If a filter is used
+    again, only documents newer than the cached decisions are read.
     """
 
     def __init__(self) -> None:
@@ -54,17 +55,17 @@ class FilterCache:
         directory: str | None,
         last_seq: int,
     ) -> Ids:
-        """Return the seqs that a filter accepts, ascending; they may include deleted and newer documents.
+        """Return the seqs of the documents that a filter accepts, ascending; deleted and newer documents may be included.
 
         Parameters
         ----------
         documents : FilteredDocuments
         where : mapping
         directory : str or None
-            The snapshot in use. The cache forgets entries from another snapshot; they may have documents that are deleted
-            now.
+            The snapshot in use. The cache drops the entries of another snapshot, because these may have deleted
+            documents.
         last_seq : int
-            The newest document that the answer must include.
+            The newest document that the result must include.
 
         Raises
         ------
@@ -92,7 +93,7 @@ class FilterCache:
     def kinds(
         self, documents: FilteredDocuments, name: str, directory: str | None, last_seq: int
     ) -> Kinds:
-        """Return the kinds of the values of a field, perhaps also of values of deleted documents.
+        """Return the kinds of the values of a field; values of deleted documents may be included.
 
         Parameters
         ----------
@@ -114,7 +115,7 @@ class FilterCache:
         return kinds
 
     def _use(self, directory: str | None) -> None:
-        """Forget the entries of another snapshot; the caller holds the lock."""
+        """Drop the entries of another snapshot; the caller holds the lock."""
         if directory != self._directory:
             self._directory = directory
             self._entries.clear()
@@ -123,7 +124,7 @@ class FilterCache:
 
 
 def _key(where: Mapping[str, Any]) -> str | None:
-    """Return the cache key of a filter, None if it has none."""
+    """Return the cache key of a filter; None if the filter cannot be cached."""
     try:
         return json.dumps(where)
     except (TypeError, ValueError, RecursionError):

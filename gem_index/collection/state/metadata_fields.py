@@ -23,9 +23,11 @@ _LONGEST_VALUE = 100  # characters of its JSON
 class MetadataField:
     """A field of the metadata, in a sample of the documents.
 
-    ``name`` is the name of the field in filters; ``kinds`` are the kinds of its values, such as ``number``, ``ISO date`` or
-    ``text``; ``values`` are its most frequent short values; ``documents`` is the share of documents that have the field, 0
-    to 1; ``distinct`` is the number of its different values, where a list counts as its members.
+    - ``name``: the name of the field in filters
+    - ``kinds``: the kinds of its values, such as ``number``, ``ISO date`` or ``text``
+    - ``values``: its most frequent short values
+    - ``documents``: the share of the documents that have the field, from 0 to 1
+    - ``distinct``: the number of its different values; each member of a list is a value
     """
 
     name: str
@@ -37,7 +39,7 @@ class MetadataField:
 
 @dataclass(frozen=True)
 class ValueCount:
-    """A value of a metadata field, and how many documents have it."""
+    """A value of a metadata field, and the number of documents that have this value."""
 
     value: str | float | bool
     documents: int
@@ -45,10 +47,11 @@ class ValueCount:
 
 @dataclass(frozen=True)
 class FieldCounts(Tabular):
-    """How many documents have each value of a metadata field; a table with a row for each value.
+    """The number of documents with each value of a metadata field; a table with a row for each value.
 
-    ``documents`` is the number of counted documents, ``missing`` the number of documents without a value, ``distinct`` the
-    number of different values. ``values`` has the most frequent values first, or periods in the order of time.
+    ``documents`` is the number of counted documents, ``missing`` the number of documents without a value, and
+    ``distinct`` the number of different values. ``values`` has the most frequent value first; periods are in the order
+    of time.
     """
 
     field: str
@@ -89,7 +92,7 @@ def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> li
 
 
 def _fields(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Iterate over the values of metadata, each with its name in filters."""
+    """Iterate over the fields of metadata: the name in filters, and the value."""
     for key, value in metadata.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping) and not set(key).intersection('."['):
@@ -99,7 +102,7 @@ def _fields(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 
 
 def _distinct(values: Counter[str]) -> int:
-    """Return the number of different values, which are JSON texts; a list counts as its members."""
+    """Return the number of different values, given as JSON texts; each member of a list is a value."""
     found: set[str] = set()
     for value in values:
         known = json.loads(value) if value.startswith("[") else None

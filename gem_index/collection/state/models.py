@@ -26,7 +26,7 @@ __all__ = ["open_encoder", "open_unfitted", "open_vectors", "record_of"]
 def open_vectors(
     workspace: Workspace, spec: str | VectorSpec, connection: Connection | None = None
 ) -> VectorSource:
-    """Open word vectors by registered name, bundled name, path, or several joined by ``+``."""
+    """Open word vectors by registered name, bundled name or path; ``+`` joins several of these."""
     if connection is None:
         with workspace.database.reading() as connection:
             return open_vectors(workspace, spec, connection)
@@ -45,9 +45,9 @@ def open_encoder(
     Raises
     ------
     FingerprintMismatchError
-        If other word vectors now have the name of the model's vectors.
+        If the name of the model's word vectors now belongs to other word vectors.
     CorruptionError
-        If the stored components are not those that were fitted.
+        If the stored components differ from the fitted components.
     """
     encoders = [_encoder(workspace, part, connection) for part in model.encoders]
     found = _together(model, encoders)
@@ -57,7 +57,7 @@ def open_encoder(
 
 
 def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connection) -> Encoder:
-    """Return an unfitted encoder with a stored model's configuration, on the vectors that have its names now."""
+    """Return an unfitted encoder with a model's configuration and the word vectors that now have the stored names."""
     encoders = [
         GemEncoder(
             open_vectors(workspace, part.vectors, connection),
@@ -110,7 +110,7 @@ def _not_as_fitted(model: ModelRecord) -> CorruptionError:
 
 
 def record_of(encoder: Encoder, vectors: Sequence[str], name: str | None = None) -> ModelRecord:
-    """Return the stored form of an encoder; ``vectors`` has the name in the home of each part's vectors."""
+    """Return the stored form of an encoder; ``vectors`` has the names of its word vectors in the home, one per part."""
     if isinstance(encoder, GemEncoder):
         return _record(encoder, vectors[0], name)
     parts = tuple(

@@ -1,4 +1,4 @@
-"""The tail of a collection: the documents after its snapshot, in memory until the next snapshot contains them."""
+"""The tail of a collection: the documents that are newer than the snapshot, in memory until the next snapshot has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from gem_index.index.lexical_tail import LexicalTail
 
 __all__ = ["Tail"]
 
-_FORGOTTEN = 1000  # documents in the word index beyond twice the tail; with more, it is rebuilt
+# The word index is rebuilt if it has this many documents more than twice the tail:
+_FORGOTTEN = 1000
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class Tail:
     vectors : float32 array (p, d)
         The vectors of all pieces of the documents.
     counts : int64 array (t,)
-        How many pieces each document has.
+        The number of pieces of each document.
     texts : tuple of str
     words : TailWords
-        The words of these documents, and of documents in other states of the collection, which share this object.
+        The word index of these documents. Several tails share it, so it may have documents of other states too.
     """
 
     pieces: PieceEncoder
@@ -46,7 +47,7 @@ class Tail:
 
     @classmethod
     def empty(cls, pieces: PieceEncoder) -> Tail:
-        """Return a tail without documents, as right after a snapshot."""
+        """Return a tail without documents: the state directly after a snapshot."""
         vectors = np.zeros((0, pieces.encoder.dimension), np.float32)
         none = np.zeros(0, np.int64)
         return cls(pieces, none, vectors, none, (), TailWords(pieces))
@@ -55,14 +56,14 @@ class Tail:
         return len(self.ids)
 
     def changed(self, gone: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
-        """Return the tail without deleted documents, and with later documents, which this method encodes.
+        """Return a new tail: without some deleted documents, and with later documents, which this method encodes.
 
         Parameters
         ----------
         gone : int64 array
-            Deleted documents; those that are not in the tail are ignored.
+            Deleted documents; documents that are not in the tail are ignored.
         seqs : int64 array (n,)
-            Ascending, above the ``seq`` of all documents in the tail.
+            The later documents, ascending; each is above all seqs in the tail.
         texts : sequence of str (n,)
         """
         found = self._without(gone) if len(gone) else self
@@ -101,7 +102,7 @@ class Tail:
         return np.maximum.reduceat(self.vectors @ query, self._starts)
 
     def holds(self, seqs: Ids) -> Mask:
-        """Tell which documents, given by ascending seq, are in the tail, bool (n,)."""
+        """Tell, for each of some ascending seqs, whether the document is in the tail, bool (n,)."""
         return among(seqs, self.ids)
 
     def places(self, seqs: Ids) -> I64:
@@ -114,7 +115,7 @@ class Tail:
         return self.vectors[begin : begin + int(self.counts[place])]
 
     def take(self, places: I64) -> F32:
-        """Return the vectors (n, d) of the documents at some positions; each must have one piece only."""
+        """Return the vectors (n, d) of the documents at some positions; each of these documents must have only one piece."""
         rows: F32 = self.vectors[self._starts[places]]
         return rows
 
@@ -125,7 +126,7 @@ class Tail:
 
 
 class TailWords:
-    """Word index of all documents written since the snapshot, shared by later views; each text is analysed once.
+    """A word index of all documents since the snapshot; later views share the index, and each text is analysed once.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class TailWords:
         return self._noted
 
     def note(self, seqs: Ids, texts: Sequence[str]) -> None:
-        """Add documents by ascending seq, above the seqs of all earlier documents."""
+        """Add documents with ascending seqs, which are above the seqs of all earlier documents."""
         with self._lock:
             self._waiting.append((seqs, texts))
             self._noted += len(seqs)

@@ -24,7 +24,7 @@ class CollectionTexts:
     Parameters
     ----------
     documents : DocumentRepository
-        In a transaction that stays open while the texts are read.
+        The documents in a transaction, which must stay open while the texts are read.
 
     Attributes
     ----------
@@ -41,15 +41,15 @@ class CollectionTexts:
 
     @property
     def last_seq(self) -> int:
-        """The newest document, 0 if there is none."""
+        """The seq of the newest document; 0 without documents."""
         return int(self.seqs[-1]) if len(self.seqs) else 0
 
     def position(self, seq: int) -> int:
-        """Return how many documents there are up to a seq."""
+        """Return the number of documents up to a seq."""
         return int(np.searchsorted(self.seqs, seq, "right"))
 
     def all(self, progress: Progress | None = None) -> Iterable[str]:
-        """Return all texts, for a fit, whose progress is reported."""
+        """Return all texts for a fit; ``progress`` reports how many the fit has read."""
         texts = (text for _, text in self._documents.texts_after(0))
         return counted(texts, "fit", progress, len(self))
 

@@ -1,4 +1,4 @@
-"""A reader's view of a collection: the snapshot, the tail after it, and the deletions since."""
+"""A reader's view of a collection: the snapshot, the tail, and the deletions since the snapshot."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
-# If a filter accepts few vectors, all of them are scored and the index is not asked:
-_ENCODED_AT_ONCE = 2000  # if they must be encoded,
-_SCORED_AT_ONCE = 20_000  # if they are stored.
-_MOST_CORRECTED = 32  # words of a query: each correction searches the whole vocabulary
-_MARGIN = 20  # additional results, because cosines from texts may order them differently from stored vectors
+# If a filter accepts at most this many vectors, all of them are scored, and the index is not used:
+_ENCODED_AT_ONCE = 2000  # if the vectors must be encoded,
+_SCORED_AT_ONCE = 20_000  # if the vectors are stored.
+_MOST_CORRECTED = 32  # words of a query, because each correction searches the whole vocabulary
+_MARGIN = 20  # additional results: cosines from texts may order results differently from cosines of stored vectors
 
 
 class TextsById(Protocol):
-    """Gives texts of a collection's documents, to encode documents without a stored vector."""
+    """Gives the texts of documents, for documents without a stored vector."""
 
     def texts(self, seqs: Ids) -> Sequence[str]:
         """Return the texts of some documents, in their order."""
@@ -49,7 +49,7 @@ class HeldTexts(dict[int, str]):
 
 @dataclass(frozen=True)
 class View:
-    """One state of a collection, never changed: refreshing makes a new one.
+    """One state of a collection. A view never changes: a newer state is a new view.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class View:
         The snapshot's directory; None if there is no snapshot.
     snapshot : Snapshot or None
     alive : bool array
-        False at the snapshot's positions whose document was deleted or replaced.
+        For each position in the snapshot, whether its document is present.
     tail : Tail
         The documents after the snapshot.
     last_seq : int
-        The newest document that the view has seen.
+        The seq of the newest document that the view has seen.
     last_change : int
         The last change number that the view has seen.
     from_texts : bool
@@ -102,19 +102,20 @@ class View:
         documents: TextsById,
         depth: int | None = None,
     ) -> Hits:
-        """Return the best (seq, cosine), best first, equal cosines by seq.
+        """Return the best (seq, cosine), best first; equal cosines are in the order of their seqs.
 
         Parameters
         ----------
         query : float32 array (d,)
         k : int
-            How many documents the search wants: an approximate index proposes candidates for this many.
+            The number of documents that the search needs; it determines how many candidates an approximate index
+            proposes.
         allowed : int64 array, optional
             Ascending seqs; no other is returned.
         documents : TextsById
-            The candidates of an approximate index are scored from these texts if the snapshot has no vectors.
+            If the snapshot has no vectors, the candidates of an approximate index are scored from these texts.
         depth : int, optional
-            How many results this call returns; k by default.
+            The number of results of this call; k by default.
         """
         depth = depth or k
         found = self._in_snapshot(query, k, depth, allowed, documents)
@@ -140,7 +141,7 @@ class View:
         few = _SCORED_AT_ONCE if index.has_vectors else _ENCODED_AT_ONCE
         wanted = depth if kind.exact else depth + _MARGIN
         if not kind.exact and allowed is not None and index.vectors_of(mask) <= few:
-            # so few that computing all cosines is faster than the index
+            # for so few vectors, computing all cosines is faster than the index
             positions = np.flatnonzero(mask)
             if index.has_vectors:
                 positions, scores = best_first(positions, index.best(positions, query), wanted)
@@ -158,7 +159,7 @@ class View:
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
     def cosines(self, query: F32, seqs: Ids, documents: TextsById) -> F32:
-        """Return the cosine of each document's best piece (n,); ``seqs`` ascend. Other parameters as for :meth:`nearest`."""
+        """Return the cosine of each document's best piece (n,); ``seqs`` ascend, ``documents`` is as for :meth:`nearest`."""
         found = np.empty(len(seqs), dtype=np.float32)
         missing = ~self.tail.holds(seqs)
         found[~missing] = self.tail.best(query)[self.tail.places(seqs[~missing])]
@@ -176,7 +177,7 @@ class View:
         return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
     def vectors(self, seqs: Ids, documents: TextsById) -> F32:
-        """Return the vector of each whole document (n, d), stored or encoded from its text; ``seqs`` ascend."""
+        """Return the vector of each whole document (n, d), either stored or encoded from the text; ``seqs`` ascend."""
         snapshot = self.snapshot
         if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
             places = np.searchsorted(snapshot.ids, seqs)
@@ -199,17 +200,17 @@ class View:
         return found
 
     def synonyms_of(self, query: object) -> dict[str, tuple[str, ...]]:
-        """Return the forms in a query that have synonyms, each with the other forms that are searched for too."""
+        """Return the forms in a query that have synonyms, each with the other forms to search for."""
         if not isinstance(query, str):
             return {}
         return self.synonyms.found_in(query, self.pieces.analyzer)
 
     def rewritten(self, query: str) -> str:
-        """Replace each form in a query by a synonym if no document contains the form."""
+        """Replace each form in a query that no document contains by a synonym."""
         return self.synonyms.rewritten(query, self.pieces.analyzer, self._held_forms)
 
     def _held_forms(self, forms: Sequence[str]) -> list[int]:
-        """Return how many documents contain the rarest term of each form."""
+        """Return, for each form, the number of documents that contain its rarest term."""
         terms = [self.pieces.analyzer.words(form) for form in forms]
         counts = self._frequencies({term for of_one in terms for term in of_one})
         return [min((counts[term] for term in of_one), default=0) for of_one in terms]
@@ -220,16 +221,17 @@ class View:
 
     @property
     def _words(self) -> LexicalIndex | None:
-        """The word index of the snapshot; None if it has no documents."""
+        """The word index of the snapshot; None if the snapshot has no documents."""
         if self.snapshot is None or not len(self.snapshot.ids):
             return None
         return self.snapshot.words
 
     def corrections(self, query: str) -> dict[str, str]:
-        """Return a probable correction for each word of a query, if no document contains the word.
+        """Return a probable correction of each query word that no document contains.
 
-        A correction is the nearest word of the collection; among equally near words, the one in most documents. The result
-        leaves out words without a near word, words with synonyms, and all unknown words after the first 32.
+        The correction is the nearest word of the collection. If several words are equally near, the word in the most
+        documents is chosen. These words are not corrected: words without a near word, words with synonyms, and unknown
+        words after the first 32.
         """
         analyzer = self.pieces.analyzer
         known = {token for form in self.synonyms_of(query) for token in tokenize(form)}
@@ -251,13 +253,13 @@ class View:
         return min(near, key=lambda other: (near[other], -held[other], other), default=None)
 
     def _held(self, words: Collection[str]) -> dict[str, int]:
-        """Return how many documents contain each word, in any form."""
+        """Return the number of documents that contain each word, in any inflected form."""
         terms = {word: self.pieces.analyzer.words(word) for word in words}
         counts = self._frequencies({term for of_one in terms.values() for term in of_one})
         return {word: max((counts[t] for t in terms[word]), default=0) for word in words}
 
     def _frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return how many documents contain each term."""
+        """Return the number of documents that contain each term."""
         counts = self.tail.words.up_to_date().frequencies(terms, self.tail.ids)
         if self._words is not None:
             for term, count in self._words.frequencies(terms).items():
@@ -265,7 +267,7 @@ class View:
         return counts
 
     def match_weights(self, terms: QueryTerms) -> dict[str, float]:
-        """Return per term the factor that turns its BM25 score into its share of a match."""
+        """Return, for each term, the factor that turns the term's BM25 score into its share of a match."""
         words, every = self._words, terms.every
         in_tail = self.tail.words.up_to_date().frequencies(every, self.tail.ids)
         in_files = words.frequencies(every) if words is not None else in_tail
@@ -278,12 +280,12 @@ class View:
         return match_weights(terms, held, documents, self.pieces.analyzer)
 
     def match(self, terms: Mapping[str, float], k: int, allowed: Ids | None) -> Hits:
-        """Return the k best (seq, score), best first; equal scores are in the order of the files, then of the tail.
+        """Return the k best (seq, score) by BM25, best first; among equal scores, the snapshot's documents come first.
 
         Parameters
         ----------
         terms : mapping of str to float
-            The weight of the BM25 score of each term.
+            The terms of the query, each with the weight of its BM25 score.
         k, allowed
             As for :meth:`nearest`.
         """
@@ -298,7 +300,7 @@ class View:
         return sorted(found, key=lambda hit: -hit[1])[:k]  # stable
 
     def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
-        """Return the snapshot's documents that a search may return, ascending."""
+        """Return the documents of the snapshot that are present and accepted, ascending."""
         if allowed is None:
             return np.asarray(ids if self.alive.all() else ids[self.alive])
         places = np.searchsorted(ids, allowed)
@@ -309,14 +311,14 @@ class View:
     def word_scores(
         self, parts: Sequence[CountedTexts], asked: Sequence[str]
     ) -> Callable[[Mapping[str, float]], list[float]]:
-        """Return a function that computes BM25 scores with the statistics of the collection.
+        """Return a function that computes BM25 scores of given texts with the word statistics of the collection.
 
         Parameters
         ----------
         parts : sequence of CountedTexts
-            Each text in each of them gets a score, in this order.
+            The texts; each text in each member gets a score, in this order.
         asked : sequence of str
-            The terms that may get weights, as in :meth:`match`.
+            All terms that the caller may pass to the function.
         """
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
@@ -331,7 +333,7 @@ class View:
         return scores
 
     def piece_vectors(self, seqs: Sequence[int], parts: Sequence[Sequence[str]]) -> F32:
-        """Return the vectors of all pieces of some documents (p, d): stored ones, or encoded from their texts.
+        """Return the vectors of all pieces of some documents (p, d), either stored or encoded from the texts.
 
         Parameters
         ----------
@@ -356,7 +358,7 @@ class View:
         return np.concatenate(rows)
 
     def _held_pieces(self, seq: int, count: int) -> F32 | None:
-        """Return the stored vectors of a document's pieces, in 16 or 32 bits per number; None if not exactly ``count``."""
+        """Return the stored vectors of a document's pieces, float16 or float32; None if their number is not ``count``."""
         vectors = None
         place = int(self.tail.places(np.array([seq]))[0])
         if place < len(self.tail) and self.tail.ids[place] == seq:

@@ -1,4 +1,4 @@
-"""The newest view of a collection, brought up to the state of a transaction."""
+"""Keep the newest view of a collection, and update it to the state of a transaction."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class StaleStateError(Exception):
-    """The state was superseded and its files were removed; retry in a new transaction."""
+    """A newer state has replaced this state, and its files were removed; try again in a new transaction."""
 
 
 class ViewCache:
-    """Brings a view up to the state of a transaction; thread-safe.
+    """Updates a view to the state of a transaction; thread-safe.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ class ViewCache:
         self._encoder_lock = ForkSafeLock()
 
     def at(self, connection: Connection, record: CollectionRecord) -> View:
-        """Return the view of the state that a transaction sees.
+        """Return a view of the state that a transaction sees.
 
         Raises
         ------
         StaleStateError
-            If another thread has brought the view to a newer state than the transaction sees: search in a new transaction.
+            If another thread has already updated the view to a newer state. Then search in a new transaction.
         """
         seen = record.directory, (record.last_change, record.last_seq)
         with self._lock:
@@ -67,7 +67,7 @@ class ViewCache:
             return self._view
 
     def encoder(self, connection: Connection, record: CollectionRecord) -> Encoder:
-        """Return the collection's encoder without opening its index; it is opened once, and caches words."""
+        """Return the collection's encoder; it is opened once and caches word vectors. The index is not opened."""
         with self._encoder_lock:
             if self._encoder is None or self._encoder[0] != record.model_id:
                 model = ModelRepository(connection).get(record.model_id)
@@ -75,7 +75,7 @@ class ViewCache:
             return self._encoder[1]
 
     def replaced(self, directory: str | None) -> bool:
-        """Tell whether another snapshot has replaced the one in a directory, whose files are then removed."""
+        """Tell whether another snapshot has replaced the snapshot in a directory, so that its files may be removed."""
         with self._workspace.database.reading() as connection:
             row = CollectionRepository(connection).snapshot(self._collection_id)
         return row is None or row.directory != directory
@@ -126,7 +126,8 @@ class ViewCache:
             except CorruptionError as error:
                 if self.replaced(row.directory):
                     raise StaleStateError from error
-                # The texts are the source of truth: search uses them, Collection.verify(fix=True) rebuilds the files.
+                # The files can be computed again from the texts: search uses the texts, Collection.verify(fix=True)
+                # rebuilds the files.
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(
             model_id=record.model_id,

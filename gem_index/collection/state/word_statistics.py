@@ -12,7 +12,7 @@ __all__ = ["fit_sparse_encoder"]
 
 
 def fit_sparse_encoder(access: CollectionAccess, progress: Progress | None = None) -> SparseEncoder:
-    """Return a sparse encoder that is fitted on the present texts; see :meth:`gem_index.Collection.sparse_encoder`."""
+    """Return a sparse encoder, fitted on the present texts; see :meth:`gem_index.Collection.sparse_encoder`."""
     with access.reading() as rows:
         record = rows.record
         pieces = PieceEncoder(access.encoder(rows), record.chunking, record.analyzer)

@@ -1,4 +1,4 @@
-"""Store documents with an encoder that other machines fitted and an index that they built."""
+"""Store documents whose encoder was fitted, and whose index was built, on other machines."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ __all__ = ["MakeShards", "ShardPlan", "ingest_shards"]
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """The request for the shards of an index.
+    """A request for the shards of an index.
 
     Attributes
     ----------
     first : int
-        The ``seq`` of the first document; the others follow.
+        The ``seq`` of the first document; the next documents have the next numbers.
     index : str
         The index kind of the collection.
     folder : Path
@@ -55,7 +55,7 @@ class ShardPlan:
 
 
 MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
-"""Returns the folders of the shards: snapshots of consecutive documents, which together have all documents."""
+"""Returns the folders of the shards; together, the shards have all documents, in their order."""
 
 
 def ingest_shards(
@@ -66,20 +66,20 @@ def ingest_shards(
     reading: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> UpsertReport:
-    """Store documents in an empty collection, and publish their encoder and their index without encoding them again.
+    """Store documents in an empty collection, and publish their finished encoder and index; nothing is encoded again.
 
     Parameters
     ----------
     access : CollectionAccess
     encoder : Encoder
-        Like the encoder of the collection, but fitted on these documents.
+        An encoder with the word vectors and configuration of the collection, fitted on these documents.
     documents : iterable of Document
-        Stored in one transaction.
+        The documents, which are stored in one transaction.
     make_shards : callable
-        Called in a separate thread while the documents are written; they are committed after it has returned. Nobody else
-        can write to the home meanwhile.
+        Makes the shards. The function runs in a separate thread while the documents are written; the commit waits for
+        the shards. During this time, no other process can write to the home.
     reading : mapping, optional
-        How later files are read.
+        The options for reading later files.
     progress : callable, optional
 
     Raises
@@ -87,7 +87,7 @@ def ingest_shards(
     InputError
         If the collection is not empty.
     ConfigError
-        If the encoder has other word vectors or another configuration than the collection.
+        If the encoder and the collection have different word vectors or configurations.
     NotIndexedError
         If the documents are stored, but indexing them failed.
     """
@@ -106,7 +106,7 @@ def ingest_shards(
                 f"the encoder has other word vectors or another configuration than the collection {access.name}; "
                 "expected a fit of the collection's own"
             )
-        # if this process is killed, the sweep removes the folder, like a snapshot that no row names
+        # if this process is killed, the sweep removes the folder, because no row names it
         plan = ShardPlan(first, index, access.folder / uuid.uuid4().hex[:12], progress)
         make_directory(plan.folder)
         try:
@@ -126,7 +126,7 @@ def _store(
     make_shards: MakeShards,
     plan: ShardPlan,
 ) -> tuple[UpsertReport, Sequence[Path]]:
-    """Store documents while their shards are made; store both or nothing."""
+    """Store documents while their shards are made. Either both succeed, or nothing is stored."""
     with ThreadPoolExecutor(1) as pool:
         shards = pool.submit(make_shards, plan)
 
@@ -135,7 +135,7 @@ def _store(
                 if shards.done():
                     shards.result()  # raises if it has failed
                 yield document
-            shards.result()  # before the documents are committed
+            shards.result()  # waits: the documents are committed after the shards are made
 
         try:
             report = upsert(access, Intake([all_documents()], "refuse"), plan.report, index=False)

@@ -46,7 +46,7 @@ __all__ = [
 def create(
     workspace: Workspace, name: str, specs: Sequence[EncoderSpec], choice: CollectionChoice
 ) -> CollectionAccess:
-    """Create an empty collection; ``specs`` are the encoders of the choice, with word vectors of the home."""
+    """Create an empty collection; ``specs`` are the chosen encoders, with word vectors of the home."""
     check_name("collection", name)
     with workspace.database.writing() as connection:
         encoder = make_encoder(
@@ -76,9 +76,9 @@ def build_new(
     reading: DocumentReader | None,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Create a collection, fill it and fit it.
+    """Create a collection, store its documents, and fit its model.
 
-    The collection is removed if an error occurs before its documents are stored, or if no model can be fitted on them.
+    If an error occurs before the documents are stored, or no model can be fitted on them, the collection is removed.
 
     Parameters
     ----------
@@ -86,21 +86,22 @@ def build_new(
         The caller holds its write lock.
     name : str
     specs : sequence of EncoderSpec
-        The encoders of the choice, with vectors of the home.
+        The chosen encoders, with word vectors of the home.
     choice : CollectionChoice
     intake : Intake
     reading : DocumentReader, optional
-        How later files are read.
+        The options for reading later files.
     progress : callable, optional
 
     Raises
     ------
     NotIndexedError
-        If the documents are stored and searched, but fitting or indexing them failed.
+        If the documents are stored and can be found, but fitting or indexing them failed.
     """
     access = create(workspace, name, specs, choice)
     try:
-        report = upsert(access, intake, progress, index=False)  # nobody searches it yet
+        # without an index, because nobody searches the collection before the fit
+        report = upsert(access, intake, progress, index=False)
         if not report.documents:
             intake.check_any()
     except BaseException as error:
@@ -111,7 +112,7 @@ def build_new(
     except NotIndexedError as error:
         if not isinstance(error.__cause__, InputError):
             raise
-        # no fit on these texts can succeed, not even a later refit: the user must give other texts
+        # a later refit on these texts would fail too: the user must give other texts
         drop(workspace, name)
         raise error.__cause__ from None
 
@@ -123,7 +124,7 @@ def build_again(
     reading: DocumentReader | None,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Update an existing collection, and refit it if anything has changed; parameters and errors as for :func:`build_new`.
+    """Update a collection, and refit it if anything has changed; parameters and errors are as for :func:`build_new`.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def _finish(
     choice: CollectionChoice,
     progress: Progress | None,
 ) -> UpsertReport:
-    """Store the reading options, fit and index the documents; NotIndexedError if that fails."""
+    """Store the reading options, then fit and index the documents; NotIndexedError if the fit or the index fails."""
     with as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
             # after reading, because only then the types of columns are known
@@ -166,7 +167,7 @@ def _with_findings(access: CollectionAccess, report: UpsertReport) -> UpsertRepo
 
 
 def _discard(workspace: Workspace, name: str, error: BaseException) -> None:
-    """Remove a collection after an error; a second error becomes a note on the first."""
+    """Remove a collection after an error; if the removal fails too, add a note to the first error."""
     if not isinstance(error, Exception):
         workspace.database.roll_back_interrupted()
     try:
@@ -176,7 +177,7 @@ def _discard(workspace: Workspace, name: str, error: BaseException) -> None:
 
 
 def drop(workspace: Workspace, name: str) -> None:
-    """Remove a collection with its documents, model and files, if there is one; the caller holds the write lock."""
+    """Remove a collection, if it exists, with its documents, model and files; the caller holds the write lock."""
     with workspace.database.writing() as connection:
         record = CollectionRepository(connection).find(name)
         if record is not None:
@@ -185,12 +186,12 @@ def drop(workspace: Workspace, name: str) -> None:
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:
-    """Set the kind of index for later snapshots; tell whether the present snapshot has another kind, or there is none.
+    """Set the index kind of later snapshots; tell whether the present snapshot is missing or of another kind.
 
     Raises
     ------
     ConfigError
-        If FAISS cannot make such an index.
+        If FAISS cannot make an index of this kind.
     """
     check_kind(kind, access.encoder().dimension)
     with access.writing() as rows:
@@ -202,7 +203,7 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
 
 
 def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
-    """Set the chunking; tell whether it has changed, so that all texts must be encoded again."""
+    """Set the chunking; tell whether it has changed. If so, all texts must be encoded again."""
     with access.writing() as rows:
         if rows.record.chunking == chunking:
             return False
@@ -211,7 +212,7 @@ def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
 
 
 def use_language(access: CollectionAccess, language: str) -> bool:
-    """Set the language of a collection, or detect it; tell whether texts become other terms than before."""
+    """Set or detect the language of a collection; tell whether the terms of the texts change."""
     with access.writing() as rows:
         before = rows.record.analyzer
         rows.names.use_analyzer(access.id, Analyzer(language).stored)
@@ -220,7 +221,7 @@ def use_language(access: CollectionAccess, language: str) -> bool:
 
 
 def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
-    """Store how the collection's files are read; see :attr:`gem_index.Collection.reading`."""
+    """Store the options for reading the collection's files; see :attr:`gem_index.Collection.reading`."""
     text = json.dumps(reading, sort_keys=True)
     with access.writing() as rows:
         if rows.record.reading != text:
@@ -242,10 +243,10 @@ def bring_up_to_date(
 
 @contextmanager
 def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
-    """Turn GemIndexError, OSError and MemoryError of the body into NotIndexedError; other errors get a note.
+    """Turn a GemIndexError, OSError or MemoryError of the body into NotIndexedError; add a note to any other error.
 
-    The documents are stored; ``action`` completes the index. A KeyboardInterrupt stays one, with the NotIndexedError as its
-    argument.
+    The error tells that the documents are stored, and that ``action`` completes the index. A KeyboardInterrupt stays a
+    KeyboardInterrupt, with the NotIndexedError as its argument.
 
     Raises
     ------
@@ -255,7 +256,7 @@ def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        # the new error says more exactly than a DiskError what is stored and what to do
+        # unlike a DiskError, the new error tells what is stored and what to do
         cause = error.__cause__
         reason = cause if isinstance(error, DiskError) and isinstance(cause, OSError) else error
         raise NotIndexedError(name, documents, reason, action) from error

@@ -32,7 +32,7 @@ NEW_CHUNKING = Chunking("auto")
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionChoice:
-    """The settings that a caller chooses; None for the default. See :meth:`gem_index.Home.create_collection`."""
+    """The settings that a caller chooses; None is the default. See :meth:`gem_index.Home.create_collection`."""
 
     vectors: str | None = None
     config: ConfigLike | None = None
@@ -47,7 +47,7 @@ class CollectionChoice:
 
     @property
     def analyzer(self) -> Analyzer:
-        """How the texts of a new collection become terms."""
+        """The analyzer of a new collection, which turns texts into terms."""
         return Analyzer(self.language or AUTO)
 
     @property
@@ -57,7 +57,7 @@ class CollectionChoice:
 
     @property
     def names_encoders(self) -> bool:
-        """Whether the configuration is a list of encoders with their vectors."""
+        """Whether the configuration is a list of encoders, each with its word vectors."""
         return isinstance(self.config, Mapping) and "encoders" in self.config
 
 
@@ -87,7 +87,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
         weights = own.weights if isinstance(own, CombinedEncoder) else (1.0,)
         if weights != tuple(spec.weight for spec in specs):
             raise ConfigError(
-                f"{owner} has {len(weights)} encoders of the weights {list(weights)}, found {len(specs)} of the weights "
+                f"{owner} has {len(weights)} encoders with the weights {list(weights)}, found {len(specs)} with the weights "
                 f"{[spec.weight for spec in specs]}; expected the same: leave them out, or build a new collection"
             )
     listed = [spec.config for spec in specs]
@@ -111,7 +111,7 @@ def check_chunking(name: str, own: Chunking, asked: Chunking | None) -> None:
     Raises
     ------
     ConfigError
-        If it has another chunking.
+        If the collection has another chunking.
     """
     if asked is not None and asked.choices != own.choices:
         raise ConfigError(
@@ -126,7 +126,7 @@ def check_language_of(access: CollectionAccess, asked: str | None) -> None:
     Raises
     ------
     ConfigError
-        If it has another language.
+        If the collection has another language.
     """
     with access.reading() as rows:
         own = rows.record.analyzer.language

@@ -1,4 +1,4 @@
-"""The description of a collection, and the synonyms of the words of its queries."""
+"""Store the description of a collection, and the synonyms for its queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gem_index.text.synonyms import Synonyms
 
 __all__ = ["set_description", "set_synonyms"]
 
-_LONGEST = 1000  # characters: assistants read the descriptions of all collections
+_LONGEST = 1000  # characters, because assistants read the descriptions of all collections
 
 
 def set_description(access: CollectionAccess, description: object) -> None:

@@ -1,9 +1,9 @@
-"""Write and read a collection as a JSON lines or Parquet file with its model, texts, metadata and vectors.
+"""Write a collection to a JSON lines or Parquet file, with its model, texts, metadata and vectors.
 
-The first JSON line, or the metadata of the Parquet schema, describes the file and has the model. Then each document has
-``id``, ``text``, ``metadata`` and ``vector``, and ``weights`` if the fields of its text have different weights. An import
-restores the collection bit for bit: the documents in their order, and the stored model. The vectors are for other systems;
-an import computes them again from the texts.
+The first JSON line, or the metadata of the Parquet schema, describes the file and has the model. Each document has
+``id``, ``text``, ``metadata`` and ``vector``; it also has ``weights`` if the fields of its text have different weights.
+An import restores the documents in their order and the stored model, bit for bit. The vectors in the file are for other
+systems: an import computes the vectors again from the texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Export", "model_fields", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
-VERSIONS = (1, 2)  # version 2 has several encoders, or weighted texts
+VERSIONS = (1, 2)  # version 2: several encoders, or weighted texts
 ROWS = 1000
 COLUMNS = ("id", "text", "metadata", "weights")
 BINARY = ("directions", "singular_values")
@@ -41,7 +41,7 @@ TEXTS = ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "c
 
 @dataclass(frozen=True)
 class Export:
-    """The content of an export: the collection's name, kind of index and model, and a function that reads its documents."""
+    """The content of an export: the collection's name, index kind and model, and a function that reads the documents."""
 
     name: str
     index_kind: str
@@ -58,12 +58,12 @@ class Export:
 def write_export(
     path: Path, rows: CollectionRows, encoder: Encoder, progress: Progress | None = None
 ) -> int:
-    """Write a collection to a ``.jsonl`` or ``.parquet`` file. Atomic: complete on return, absent on error.
+    """Write a collection to a ``.jsonl`` or ``.parquet`` file; after an error, no incomplete file is left.
 
     Raises
     ------
     InputError
-        If the name has another ending, or the file cannot be written.
+        If the file name has another ending, or the file cannot be written.
     """
     if path.suffix not in (".jsonl", ".parquet"):
         raise InputError(
@@ -110,7 +110,7 @@ def write_export(
 
 
 def model_fields(model: ModelRecord) -> dict[str, Any]:
-    """Return a model as JSON values, without its name in this home."""
+    """Return a model as JSON values; the model's name in this home is left out."""
     fields = _fields(model)
     if model.parts:
         fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
@@ -155,7 +155,7 @@ def _write_parquet(
         [("id", text), ("text", text), ("metadata", text), ("vector", kind), ("weights", text)],
         metadata={"gem_index": json.dumps(head)},
     )
-    # vectors, ids and texts hardly repeat: making dictionaries of them takes most of the time
+    # dictionaries of these columns would take most of the time and save nothing: their values hardly repeat
     with parquet.ParquetWriter(file, schema, use_dictionary=["metadata"]) as writer:
         for stored, vectors in blocks:
             columns = [

@@ -19,7 +19,7 @@ _NOT_IN_NAMES = '."[]$'  # characters with a meaning in filters
 
 
 def check_field(field: object) -> str:
-    """Return the name of a field that filters can use; InputError for another one."""
+    """Return the name of a field, if filters can use it; else raise InputError."""
     if not isinstance(field, str) or not field.strip() or set(field) & set(_NOT_IN_NAMES):
         raise InputError(
             f"the field is {quoted(field)}; expected a name without {' '.join(_NOT_IN_NAMES)}, such as topic"
@@ -30,12 +30,12 @@ def check_field(field: object) -> str:
 def check_field_is_free(
     access: CollectionAccess, field: str, where: Mapping[str, Any] | None, replace: bool
 ) -> None:
-    """Check, before minutes of work, that no accepted document has a field, unless it may be replaced.
+    """Check, before minutes of work, that a field can be written: no accepted document has it, or it may be replaced.
 
     Raises
     ------
     InputError
-        If a document has it, or the name cannot be used in filters.
+        If a document has the field, or the name cannot be used in filters.
     """
     check_field(field)
     with access.reading() as rows:

@@ -60,8 +60,8 @@ def read_export(path: Path) -> Export:
     Raises
     ------
     InputError
-        If it is not such a file, or its head is malformed; also later, while the documents are read, if one of them is
-        damaged.
+        If the file is not an export, or its head is malformed. If a document is damaged, the error is raised later,
+        while the documents are read.
     """
     if path.suffix == ".parquet":
         pyarrow, parquet = load_pyarrow("reading")
@@ -205,7 +205,7 @@ def _reading(value: Any) -> str:
 
 
 def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
-    """Return a field of the head; ValueError if it is missing or has another type."""
+    """Return a field of the head; ValueError if the field is missing or has another type."""
     value = fields.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         problem = f"{name} is {quoted(value, 40)}, not a {kind.__name__}"
@@ -218,7 +218,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def model_of(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model that ``model_fields`` of exports wrote, without a name; ValueError if it is malformed."""
+    """Return, without a name, the model that ``exports.model_fields`` wrote; ValueError if it is malformed."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]
@@ -266,7 +266,7 @@ def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord
     for name in ("fingerprint", "vectors_fingerprint"):
         _hash(text, name)
     for name in VectorSpec.parse(text["vectors"]).names:
-        # only names: an export from elsewhere must not make this machine read a file
+        # only names, no paths: an export from elsewhere must not make this machine read a file
         check_name("vectors", name)
     config = GemConfig.from_json(text["config"])
     dimension, sentences = (_field(fields, name, int) for name in ("dimension", "sentences"))
@@ -275,11 +275,11 @@ def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord
     directions, values = (_numbers(fields, name) for name in BINARY)
     if (directions is None) != (values is None):
         raise ValueError(
-            "there are directions without singular values, or these without directions"
+            "there are directions without singular values, or singular values without directions"
         )
     if values is not None and directions is not None:
         if len(values) % 8 or len(directions) != len(values) * dimension:
-            raise ValueError("the directions are not as many as the singular values")
+            raise ValueError("the numbers of directions and of singular values differ")
         if not all(np.isfinite(np.frombuffer(data, "<f8")).all() for data in (directions, values)):
             raise ValueError("the directions or singular values are not finite")
     return ModelRecord(
@@ -300,7 +300,7 @@ def _numbers(fields: dict[str, Any], name: str) -> bytes | None:
 
 
 def import_documents(workspace: Workspace, export: Export, name: str) -> int:
-    """Create a collection with an export's model and documents, in one transaction, without an index.
+    """Create a collection with the model and the documents of an export, in one transaction; no index is built.
 
     Returns
     -------
@@ -310,7 +310,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     Raises
     ------
     FingerprintMismatchError
-        If the model's word vectors have a name that belongs to other word vectors in this home.
+        If this home has other word vectors with the name of the model's word vectors.
     InputError
         If a document is damaged.
     """
@@ -343,5 +343,5 @@ def _damaged(path: Path, problem: str) -> InputError:
 
 def _not_an_export(path: Path) -> InputError:
     return InputError(
-        f"{quoted_path(path)} is not an exported collection; expected what an export wrote (build takes other files)"
+        f"{quoted_path(path)} is not an exported collection; expected a file of an export (build takes other files)"
     )

@@ -38,13 +38,13 @@ class Intake:
     Attributes
     ----------
     parts : sequence of DocumentInput
-        Read once, one after the other.
+        The inputs, which are read once, one after the other.
     on_existing : {"replace", "keep", "refuse"}
-        What to do with a document whose id is stored already.
+        What happens to a document whose id is stored already.
     prune : bool
-        Delete the stored documents of a folder or query if their file or row no longer exists.
+        Delete each stored document of a folder or query whose file or row no longer exists.
     total : int, optional
-        The number of documents, if it is known before they are read.
+        The number of documents, if it is known before the documents are read.
     """
 
     parts: Sequence[DocumentInput]
@@ -64,7 +64,7 @@ class Intake:
         on_existing: OnExisting = "replace",
         prune: bool = False,
     ) -> Intake:
-        """Return the intake of any input that :func:`gem_index.readers.documents_from` takes; parameters as for it.
+        """Return the intake of an input; the input and the parameters are as for :func:`gem_index.readers.documents_from`.
 
         Raises
         ------
@@ -82,9 +82,9 @@ class Intake:
         return cls(parts, on_existing, prune, total)
 
     def check_any(self) -> None:
-        """Raise an error that names the files without text, or the query without rows.
+        """Raise an error if there are files without text or queries without rows; the error names them.
 
-        The caller has found no document in any input.
+        The caller uses this after it has found no document in any input.
 
         Raises
         ------
@@ -108,15 +108,15 @@ class Intake:
 def take_in(
     rows: CollectionRows, intake: Intake, writing: Upsert, progress: Progress | None
 ) -> int:
-    """Write the documents of all inputs, and return how many other documents were deleted.
+    """Write the documents of all inputs; return the number of other documents that were deleted.
 
-    In a folder, only new and changed files are read. In a query with ``since``, only rows whose value is at least the
-    highest value read so far are read.
+    In a folder, only new and changed files are read. In a query with ``since``, a row is read only if its value is at
+    least the highest value read before.
 
     Parameters
     ----------
     rows : CollectionRows
-        In a transaction that is rolled back if this raises.
+        The rows in a transaction, which is rolled back if this function raises.
     intake : Intake
     writing : Upsert
     progress : callable, optional
@@ -124,9 +124,9 @@ def take_in(
     Raises
     ------
     ConfigError
-        If ``prune`` is used with something else than a folder or a query.
+        If ``prune`` is set and an input is neither a folder nor a query.
     InputError
-        If a document would replace one from another folder or query.
+        If a document would replace a document from another folder or query.
     """
     taking = _Taking(rows, writing, intake, progress)
     return sum(map(taking.part, intake.parts))
@@ -134,7 +134,7 @@ def take_in(
 
 @dataclass(frozen=True)
 class _Taking:
-    """Writes inputs in one transaction; each method returns how many other documents were deleted."""
+    """Writes inputs in one transaction; each method returns the number of other documents that were deleted."""
 
     rows: CollectionRows
     writing: Upsert
@@ -225,8 +225,8 @@ class _Taking:
     def _take(self, documents: Iterable[Document], source: StoredSource) -> None:
         """Write the documents of a source.
 
-        They may replace documents of a folder that no longer exists. They may also replace the document of a file that was
-        given alone, if now its folder is given, or the other way round.
+        The documents may replace documents of a folder that no longer exists. If a file was given alone before, and now
+        its folder is given, the file's document may be replaced; the reverse is allowed too.
         """
         others = [other for other in self.rows.sources.all() if other.id != source.id]
         replaceable = [
@@ -247,7 +247,7 @@ class _Taking:
                 "add the folder that holds both" if source.location[0] == "/" else "select others"
             )
             raise InputError(
-                f"the id {quoted(error.document_id)} of {source.location} is that of a document of "
+                f"the id {quoted(error.document_id)} of {source.location} is also the id of a document of "
                 f"{known.get(error.source_id, 'another source')}; expected different ids: {advice}"
             ) from error
 
@@ -276,7 +276,7 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 
 class _Present:
-    """The ids of a folder's documents in the collection, by file; ``files`` has all known paths."""
+    """The ids of a folder's documents in the collection, found by file; ``files`` has the paths of all known files."""
 
     def __init__(self, ids: Sequence[str], files: Container[str]) -> None:
         self._ids = ids
@@ -293,7 +293,7 @@ class _Present:
 
 
 def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
-    """Return the stored options of a database's only query in the collection."""
+    """Return the stored options of a database's query, if the collection has only one query of this database."""
     known = [s for s in rows.sources.all() if s.location.startswith(f"{reader.database} ")]
     if len(known) != 1:
         found = f"{len(known)} queries of" if known else "no query of"
@@ -305,12 +305,12 @@ def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
 
 
 def _is_file_of(path: str, folder: str) -> bool:
-    """Tell whether a path is a file directly in a folder: alone or in the folder, its document gets the same id."""
-    return str(Path(path).parent) == folder and os.path.isfile(path)  # noqa: PTH113 - False for what cannot be looked at
+    """Tell whether a path is a file directly in a folder: file and folder then give its document the same id."""
+    return str(Path(path).parent) == folder and os.path.isfile(path)  # noqa: PTH113 - False without permission to look
 
 
 def _is_gone(location: str) -> bool:
-    """Tell whether a path does not exist; a path that cannot be read counts as existing."""
+    """Tell whether a path no longer exists; a path that cannot be read counts as existing."""
     try:
         Path(location).stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Publish a new snapshot of a collection: plan it from the rows, write it from the texts, switch in one transaction."""
+"""Publish a new snapshot of a collection: plan the snapshot, write its files, and switch to it in one transaction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _StoredTexts:
-    """A collection's texts in one transaction, and their encoder: the input (:class:`SnapshotSource`) of a snapshot."""
+    """The input of a snapshot (a :class:`SnapshotSource`): a collection's texts in one transaction, and their encoder."""
 
     stored: CollectionTexts
     pieces: PieceEncoder
@@ -70,15 +70,15 @@ class _Plan:
     Attributes
     ----------
     record : CollectionRecord
-        The collection in the transaction that reads the texts.
+        The row of the collection, from the transaction that reads the texts.
     texts : CollectionTexts
     new : NewSnapshot
     directory : Path
         The directory of the new snapshot.
     old : tuple of Path and FileTable, optional
-        The directory and files of an undamaged snapshot by the same encoder, whose vectors and words are copied.
+        The directory and files of an undamaged snapshot of the same encoder; its vectors and words are copied.
     shards : sequence of Path
-        Snapshots of all documents from other machines.
+        Snapshots that other machines built; together they have all documents.
     """
 
     record: CollectionRecord
@@ -101,7 +101,7 @@ def publish(
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
-    Searches use the old snapshot until the switch; documents that are written meanwhile are in the tail.
+    Searches use the old snapshot until the switch. A document that is written in the meantime is in the tail.
 
     Parameters
     ----------
@@ -110,14 +110,14 @@ def publish(
     encoder : Encoder
         The encoder of the pieces.
     model : ModelRecord, optional
-        The stored form of a new encoder, fitted on the same texts.
+        The stored form of a new encoder, which was fitted on the same texts.
     progress : callable, optional
     reuse : bool
         Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
-        Resume from its checkpoints, and write new ones, so that work is not lost if this process is killed.
+        Resume from the checkpoints of this refit, and write new ones. If this process is killed, the work is not lost.
     shards : sequence of Path
-        Snapshots from other machines, of all documents in their order.
+        Snapshots that other machines built; together they have all documents, in their order.
     """
     with access.reading() as rows:
         plan = _plan(access, rows, encoder, progress, reuse, unfinished, shards)
@@ -130,7 +130,7 @@ def publish(
             models.remove(plan.record.model_id)
         _use(rows, plan, snapshot)
     shutil.rmtree(access.folder / "unfinished", ignore_errors=True)
-    access.workspace.sweep()  # removes the old snapshot; a reader that has mapped its files can still use them
+    access.workspace.sweep()  # removes the old snapshot; readers that have mapped the old files can still use them
 
 
 def publish_in(
@@ -139,7 +139,7 @@ def publish_in(
     encoder: Encoder,
     progress: Progress | None = None,
 ) -> None:
-    """Encode the new texts of a transaction into a new snapshot, which readers see when the transaction is committed.
+    """Encode the new texts of a transaction into a new snapshot; readers see it after the transaction is committed.
 
     If the transaction is rolled back, no row names the files, and the next sweep removes them.
 
@@ -148,7 +148,7 @@ def publish_in(
     access : CollectionAccess
         The caller holds the write lock of its home.
     rows : CollectionRows
-        In the transaction that has written the texts.
+        The rows in the transaction that has written the texts.
     encoder : Encoder
         The encoder of the collection's model.
     progress : callable, optional
@@ -193,7 +193,7 @@ def _plan(
 def _reusable(
     folder: Path, row: SnapshotRecord | None, new: NewSnapshot
 ) -> tuple[Path, FileTable] | None:
-    """Return directory and files of the present snapshot if it is undamaged and the same encoder made it, else None."""
+    """Return directory and files of the present snapshot; None if they are damaged or from another encoder."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
     directory, files = folder / row.directory, json.loads(row.files)
@@ -204,13 +204,13 @@ def _reusable(
 
 
 def _write(access: CollectionAccess, plan: _Plan) -> SnapshotRecord:
-    """Write the files; return the row that names them."""
+    """Write the files of a snapshot; return the row that names them."""
     started = time.monotonic()
     kind = plan.new.kind
     try:
         files = _write_as(plan, plan.new)
     except ConfigError as error:
-        # an index that is trained needs more documents than a small collection has
+        # a small collection has too few documents to train this kind of index
         _LOG.warning("%s; using a flat index until then", error)
         kind = resolve_kind("flat", 0, plan.new.dimension)
         files = _write_as(plan, replace(plan.new, kind=kind, checkpoint=None))

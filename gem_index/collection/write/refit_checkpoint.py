@@ -1,4 +1,4 @@
-"""Checkpoints of a refit on disk: after a kill, the same refit resumes from them."""
+"""Save checkpoints of a refit on disk: if the process is killed, the same refit resumes from them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MODEL = "model.safetensors"
 class RefitCheckpoint:
     """The progress of one refit: its fitted model, and checkpoints of its index.
 
-    It is stored in the collection's folder, under a name that depends on everything that determines the result. The next
-    sweep (:mod:`gem_index.store.leftovers`) removes the progress of refits on other documents; a refit that publishes an
-    index removes all progress.
+    The progress is stored in a folder inside the collection's folder. The name of this folder depends on everything
+    that determines the result. The next sweep (:mod:`gem_index.store.leftovers`) removes the progress of refits on
+    other documents. A refit that publishes an index removes all progress.
 
     Parameters
     ----------
     folder : Path
         The collection's folder.
     record : CollectionRecord
-        Its newest document and change number identify its documents.
+        The row of the collection; its newest document and its change number identify the documents.
     seqs : int64 array (n,)
         The documents; the content of a seq never changes.
     encoder : Encoder
@@ -60,7 +60,7 @@ class RefitCheckpoint:
         self._folder = folder / "unfinished" / name
 
     def fitted(self, encoder: Encoder, fit: Callable[[], object]) -> Encoder:
-        """Return the encoder that was fitted before the kill; else fit this one with ``fit`` and return it."""
+        """Return the encoder that an interrupted refit has fitted; without one, fit ``encoder`` by ``fit`` and return it."""
         model = self._folder / "model" / _MODEL
         if model.exists():
             try:

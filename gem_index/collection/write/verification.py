@@ -1,4 +1,4 @@
-"""Verify a collection: the hashes of its files and documents, and that index and database have the same documents."""
+"""Verify a collection: check the hashes of files and documents, and whether index and database have the same documents."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def problems_of(access: CollectionAccess, fix: bool, show: Progress | None = Non
 
 
 def _index_problems(access: CollectionAccess) -> list[str]:
-    """Return a line for each problem of a collection's snapshot.
+    """Return one line for each problem of a collection's snapshot.
 
-    The files are read outside of the transaction that named them. If a writer has replaced the snapshot meanwhile, the new
-    one is read instead.
+    The files are read after the transaction that names them has ended. If a writer replaces the snapshot in the
+    meantime, the new snapshot is checked instead.
     """
     while True:
         directory, problems = _problems_of_snapshot(access)

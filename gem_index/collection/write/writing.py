@@ -1,4 +1,4 @@
-"""Write to a collection: upsert and delete documents, refit the model, rebuild the index."""
+"""Write to a collection: store and delete documents, refit the model, rebuild the index."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
+# A write makes a new snapshot if the tail exceeds the larger of two limits, in documents or in characters:
 _TAIL_LIMIT = 5000  # added and deleted documents
 _TAIL_SHARE = 0.05  # added and deleted documents, as a share of the collection
 _TAIL_CHARACTERS = 100_000  # characters of the tail, which the next reader would have to encode
@@ -54,8 +55,8 @@ def upsert(
 ) -> UpsertReport:
     """Store documents in one transaction; see :meth:`gem_index.Collection.upsert`.
 
-    The caller holds the write lock of the home. If the tail becomes long, the transaction also switches to a new snapshot,
-    so that no reader has to encode the tail. It does not if ``index`` is false.
+    The caller holds the write lock of the home. If the tail becomes long and ``index`` is true, the transaction also
+    switches to a new snapshot. Then no reader has to encode a long tail.
     """
     started = time.monotonic()
     with access.writing() as rows:
@@ -64,7 +65,7 @@ def upsert(
         changed = writing.counts
         detected = detect_analyzer(rows)
         failed = shorten_tail(access, rows.connection, progress) if index else None
-        # read before the commit: an error after the commit would suggest that nothing was stored
+        # counted before the commit, because an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
     warn_of_index(access, failed)
@@ -84,7 +85,7 @@ def upsert(
 
 
 def detect_analyzer(rows: CollectionRows) -> DetectedLanguage | None:
-    """Detect and store the language; None if the collection has a fixed language or no documents."""
+    """Detect, store and return the language; None if the collection has a fixed language or no documents."""
     texts = CollectionTexts(rows.documents)
     if not rows.record.analyzer.detects or not len(texts):
         return None
@@ -130,7 +131,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
             model, texts = rows.model(), CollectionTexts(rows.documents)
             if not len(texts):
                 raise InputError(
-                    f"the collection {access.name} has no documents; expected some to fit on: add them first"
+                    f"the collection {access.name} has no documents; expected documents to fit on: add some first"
                 )
             fresh = open_unfitted(access.workspace, model, rows.connection)
             unfinished = RefitCheckpoint(access.folder, rows.record, texts.seqs, fresh)
@@ -144,13 +145,14 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
 
 def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
     """Turn an OSError of a block that writes an index into a DiskError."""
-    return disk_errors(f"the index of {access.name}", "it is as it was")
+    return disk_errors(f"the index of {access.name}", "the present index stays in use")
 
 
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.sweep_lock(), access.workspace.write_lock():
-        with access.reading() as rows:  # the names of the map's topics have words of documents
+        # the map is removed, because words of documents name its topics
+        with access.reading() as rows:
             folder = access.map_folder(rows.record)
         if folder.exists():
             shutil.rmtree(folder)
@@ -160,7 +162,7 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
 def shorten_tail(
     access: CollectionAccess, connection: Connection, progress: Progress | None = None
 ) -> Exception | None:
-    """Write a new snapshot within a transaction if the tail is now long; return the error if that fails."""
+    """If the tail is now long, write a new snapshot within a transaction; return the error if writing fails."""
     try:
         rows = access.rows(connection)  # the rows of the collection now
         if _has_long_tail(rows):
@@ -173,14 +175,14 @@ def shorten_tail(
 def warn_of_index(access: CollectionAccess, failed: Exception | None) -> None:
     """Warn after the commit that the index could not be written.
 
-    The documents are stored, and searches find them: an error would suggest that nothing was stored.
+    This is a warning and no error, because the documents are stored and searches find them.
     """
     if failed is not None:
         _LOG.warning("the index of %s was not brought up to date: %s", access.name, failed)
 
 
 def _has_long_tail(rows: CollectionRows) -> bool:
-    """Tell whether the tail is long: a new snapshot then costs less than it saves."""
+    """Tell whether the tail is so long that a new snapshot costs less than it saves."""
     counts = rows.counts()
     if counts.tail + counts.dead > max(_TAIL_LIMIT, _TAIL_SHARE * counts.documents):
         return True

@@ -99,7 +99,9 @@ class PullTests(ForeignTableTests):
         home = Home(tmp_path / "home")
         if not self.reads_foreign_tables:
             self.occupy(url, self.foreign_tables[0])
-            with pytest.raises(ConfigError, match="cannot read others of this engine; expected"):
+            with pytest.raises(
+                ConfigError, match="cannot read foreign tables of this engine; expected"
+            ):
                 pull(home, url, "theirs")
             pytest.skip("this engine reads no tables of others")
         return home, {"id_field": self.id_field, "text_fields": [self.text_field]}
