@@ -214,7 +214,7 @@ def add(
 ) -> None:
     """Add texts to a collection. If the id of a text exists, the text is replaced. The model does not change.
 
-    Without options, fields and folders are read as in the build. From a folder, only new and changed files are read.
+    If you give no options, fields and folders are read as in the build. From a folder, only new and changed files are read.
     """
     found = home_of(context).collection(collection)
     pieces.check(found)

@@ -55,8 +55,8 @@ def duplicates(
     overlap: Annotated[
         float | None,
         typer.Option(
-            help="Two texts are near by wording from this overlap on, a share of trigrams above 0 and at most 1. Default: "
-            "0.7.",
+            help="Two texts are near by wording if the overlap of their trigrams is at least this number, above 0 and at "
+            "most 1. Default: 0.7.",
             show_default=False,
         ),
     ] = None,

@@ -64,7 +64,7 @@ class ConfigOptions:
     ranking: Annotated[
         str | None,
         typer.Option(
-            help="Select directions with (singular) or without (plain) their singular values."
+            help="How the directions are ranked for a sentence: with their singular values (singular) or without (plain)."
         ),
     ] = None
     removal: Annotated[
@@ -82,8 +82,8 @@ class ConfigOptions:
     alphas: Annotated[
         str | None,
         typer.Option(
-            help="The measures that are added to the weight of a word: n (novelty), s (significance), u (uniqueness), such "
-            "as nu; - for none."
+            help="The measures whose sum is the weight of a word: n (novelty), s (significance), u (uniqueness). Example: "
+            "nu. With -, every word has the weight 1."
         ),
     ] = None
     prior: Annotated[

@@ -30,7 +30,7 @@ keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_hel
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file of keys, one per line with its permission: KEY read, KEY write or KEY admin. Default: admin.",
+        help="A file of keys, one per line with its permission: KEY read, KEY write or KEY admin. A key alone has admin.",
         show_default=False,
     ),
 ]
@@ -112,7 +112,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve the home over HTTP: embeddings, re-ranking, search, in the interfaces of OpenAI, Cohere, Jina and TEI."""
+    """Serve the home over HTTP: embeddings, re-ranking, search, in the interfaces of OpenAI, Cohere, Jina, Ollama and TEI."""
     try:
         from gem_index.server.running import ServeOptions
         from gem_index.server.running import serve as run
