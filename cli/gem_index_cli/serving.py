@@ -112,7 +112,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve the home over HTTP: embeddings, re-ranking, search, in the interfaces of OpenAI, Cohere, Jina, Ollama and TEI."""
+    """Serve the home over HTTP: embeddings, re-ranking, search; in the interfaces of OpenAI, Cohere, Jina, Ollama, TEI."""
     try:
         from gem_index.server.running import ServeOptions
         from gem_index.server.running import serve as run

@@ -99,9 +99,9 @@ class Collection(CollectionTables, CorpusQuestions):
             The field or column of the id. Default: the field in :attr:`reading`, else ``id``. A document without this
             field gets a hash of its content as id.
         text : str or sequence of str, optional
-            The field or column of the text. Default: the fields in :attr:`reading`, else ``text``. Several fields are
-            joined by a blank line. The words of the field ``NAME*2`` count twice. If there are several names, all
-            without a weight, the words of a field called title, subject, question or heading count twice, too.
+            The field or column of the text. Default: the fields in :attr:`reading`, else ``text``. Several fields are joined
+            by a blank line. ``NAME*2`` means the field NAME with the weight 2: its words count twice. If there are several
+            names, all without a weight, the words of a field called title, subject, question or heading count twice, too.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         clean : sequence of str, optional
@@ -183,9 +183,9 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> int:
         """Write a field of the metadata, such as the topic of each document, in one transaction.
 
-        Afterwards filters can use the field. The texts and the fit do not change; a map of the collection is removed.
-        If a document is stored again later, for example by ``build`` with the same file, it has only the metadata of
-        the new document.
+        Afterwards filters can use the field. The texts and the model do not change. The stored map of the documents is
+        removed, if there is one. If a document is stored again later, for example by ``build`` with the same file, it has
+        only the metadata of the new document.
 
         Parameters
         ----------

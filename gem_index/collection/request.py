@@ -70,8 +70,9 @@ class SearchOptions(TypedDict, total=False):
         :class:`~gem_index.results.SearchResult`. ``auto`` is the score that :meth:`~gem_index.Collection.calibrate`
         stored.
     fusion : str
-        How ``hybrid`` combines cosine and BM25. ``weighted``, the default, computes (cosine + 2.25 match) / 3.25;
-        ``rrf`` adds reciprocal ranks. See :mod:`gem_index.index.fusion`.
+        How ``hybrid`` combines cosine and BM25. ``weighted``, the default, computes (cosine + 2.25 match) / 3.25.
+        The match is the weighted share of the query's terms that a document has, from 0 to 1. ``rrf`` adds reciprocal
+        ranks. See :mod:`gem_index.index.fusion`.
     fingerprint : str, optional
         The fingerprint of the encoder or provider that made a query vector. A search by a vector needs the fingerprint,
         because vectors of two encoders cannot be compared, even if their dimensions are equal.
@@ -98,8 +99,8 @@ class SearchOptions(TypedDict, total=False):
         in the mode ``dense`` no word is replaced. :attr:`~gem_index.results.SearchResults.corrected` lists the replaced
         words.
     offset : int
-        How many of the best results to leave out: ``k=10, offset=10`` returns the second page. The pages are parts of
-        one list. With ``rerank`` or ``boost``, this is true only for the first 100 results.
+        How many of the best results to leave out: ``k=10, offset=10`` returns the second page. All pages come from one list,
+        so no page repeats or leaves out a result. With ``rerank`` or ``boost``, this is true only for the first 100 results.
     boost : str, optional
         Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The scores of the best results (at
         least 100) are multiplied by a factor. For dates, the factor is (1 + 2^(-age / 30 days)) / 2; for numbers, (1 +

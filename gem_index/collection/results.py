@@ -44,8 +44,8 @@ class FoundPiece:
     heading : str
         The headings above the piece, joined by `` > ``.
     hits : int
-        The number of the document's good pieces. A piece is good if its score is at least the lowest score among the
-        best pieces of all results.
+        The number of the document's good pieces. The lowest score among the best pieces of all results is the bound; a piece
+        is good if its score reaches the bound.
     page : int, optional
         The page on which the piece begins, if the text has pages: a text from a PDF, or one that is divided by form
         feeds.
@@ -199,10 +199,10 @@ class PushReport:
     """The counts of a push; every counted document is in the database.
 
     - ``collection`` is None for documents without a collection.
-    - ``unchanged`` and ``documents`` are None if documents were embedded into a table of pieces with more than 10,000
-      rows, because counting its documents means reading the whole table.
+    - ``unchanged`` and ``documents`` are None after ``embed`` wrote into a table of pieces with more than 10,000 rows:
+      to count the documents of such a table, one must read all its rows.
     - ``words`` tells whether the table has sparse vectors of words; None if the database cannot store sparse vectors.
-    - ``words_due`` tells whether the table has at least twice as many rows as its word statistics have texts. Then a
+    - ``words_due`` is true if the table has at least twice as many rows as its word statistics were computed from. Then a
       full push should compute the statistics again.
     """
 
@@ -229,7 +229,10 @@ class DeleteReport:
 
 @dataclass(frozen=True)
 class IndexStatus:
-    """The snapshot in use (index kind, directory, last ``seq``), and ``tail``, the number of documents stored after it."""
+    """The snapshot in use: its index kind, its directory, and the number (``seq``) of its last document.
+
+    ``tail`` is the number of documents that were stored later.
+    """
 
     kind: str
     snapshot: str | None
@@ -241,7 +244,8 @@ class IndexStatus:
 class CollectionStatus:
     """The status of a collection.
 
-    - ``vectors`` and ``preset`` have an entry for each encoder; ``prior`` is the largest prior of the encoders.
+    - ``vectors`` and ``preset`` have an entry for each encoder; ``prior`` is the largest number of
+      pseudo-sentences that a fit adds.
     - ``fitted`` is the number of texts that the model was fitted on, 0 without a fit; ``since_fit`` is the number of
       documents stored after the fit.
     - ``bytes`` is the size of the index files; ``dimension`` is the dimension of the vectors.
@@ -273,8 +277,8 @@ class CollectionStatus:
 class ModelInfo:
     """The description of a named model.
 
-    ``sentences`` is the number of texts of the fit. ``config`` has the fields of the model's configuration; with
-    several encoders it is ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
+    ``sentences`` is the number of texts that the model was fitted on. ``config`` has the fields of the model's
+    configuration; with several encoders it is ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
     """
 
     name: str

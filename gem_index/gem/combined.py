@@ -94,8 +94,7 @@ class CombinedEncoder:
         if not valid or not single:
             raise ConfigError(
                 f"found {len(self.encoders)} encoders and the weights {quoted(given, 60)}; "
-                f"expected at least one encoder and a weight above 0 for each: 1 to {MOST_ENCODERS} of GemEncoder, weights "
-                "from 1e-9 to 1e9"
+                f"expected 1 to {MOST_ENCODERS} encoders of the class GemEncoder, each with a weight from 1e-9 to 1e9"
             )
         self.weights = tuple(map(float, given))
         tokenizers = {encoder.tokenizer for encoder in self.encoders}

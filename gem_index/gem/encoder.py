@@ -31,7 +31,7 @@ from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 
-# Blocks bound the memory, because each distinct word needs its vector.
+# Texts are encoded in blocks to limit the memory: each distinct word of a block needs its vector.
 _BLOCK = 32_768  # texts per block
 _BLOCK_CHARACTERS = 1_000_000  # characters per block
 _MOST_WORDS = 16_384  # distinct words that are encoded at once; one text may have more
@@ -42,8 +42,8 @@ Result = TypeVar("Result")
 class GemEncoder:
     """Turns texts into unit vectors by the algorithm of Yang, Zhu and Chen (EMNLP 2019).
 
-    Without a fit, the encoder uses the background components of its vectors, so it works from the first call.
-    :meth:`fit` adapts the encoder to a corpus.
+    Without a fit, the encoder uses components of generated English sentences (the background), so it works from the first
+    call. :meth:`fit` adapts the encoder to a corpus.
 
     Parameters
     ----------
@@ -309,8 +309,8 @@ class GemEncoder:
         Returns
         -------
         float64 array (n, dimension)
-            For each word, its weight times its vector, minus the removed part, divided by the length of the sum of all
-            words. The rows add up to the text's vector.
+            For each word: its vector times its weight, without the part along the removed directions. All rows are then
+            divided by the length of their sum. The rows add up to the text's vector.
         """
         weighed = self._weigh(self._batch([check_text(text, "text")]))
         return weighed.word_vectors(self.components, self.config)

@@ -105,9 +105,9 @@ class HomeCollections:
             the recommended configuration. For several encoders (:class:`~gem_index.gem.combined.CombinedEncoder`),
             leave out ``vectors`` and give ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
         prior : float, optional
-            The number of pseudo-sentences of the background that a fit adds. Default: the prior in ``config``, else
-            10,000, because a new collection is too small to show its own common directions (docs/algorithm.md, section
-            7).
+            The number of pseudo-sentences (generated from frequent words) that a fit adds to the texts. Default: the
+            prior in ``config``, else 10,000, because a few texts do not show which directions all texts share
+            (docs/algorithm.md, section 7).
         index : str
             The index kind: ``auto`` (the default, which chooses by size), ``flat``, ``pq``, ``rabitq``, ``sq8``,
             ``ivf``, ``hnsw``, or a factory string of FAISS.

@@ -61,9 +61,9 @@ def open_provider(
     fingerprint : str, optional
         The fingerprint that the provider must have.
     words : str or Path, optional
-        The word statistics of sparse vectors: a file of :meth:`gem_index.sparse.SparseEncoder.save` whose name ends in
-        ``.json``. If there are no statistics, the language of the texts, such as ``de``. Default: the word statistics
-        of the collection; without a collection, ``en``.
+        How to make sparse vectors of words: a file with word statistics (from
+        :meth:`gem_index.sparse.SparseEncoder.save`; its name ends in ``.json``), or, without such a file, the language
+        of the texts, such as ``de``. Default: the word statistics of the collection; without a collection, ``en``.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def open_provider(
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
     """Open the encoder that has a fingerprint, for example the fingerprint in a vector database.
 
-    The encoders of all collections and models of the home are compared; the default encoder is the last.
+    The encoders of all collections and models of the home are compared with it, the default encoder last.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ class DenseIndex:
         """Whether :meth:`join` is possible; not for graphs, nor for indexes that refine the results of another index."""
         faiss = load_faiss()
 
-        codes = self._codes()
+        codes = self._untransformed()
         joined = (faiss.IndexFlatCodes, faiss.IndexFastScan, faiss.IndexIVF)
         # FAISS 1.13 stores the factors of RaBitQfs beside the codes, but merges only the codes
         return isinstance(codes, joined) and not hasattr(codes, "factors_storage")
@@ -127,7 +127,7 @@ class DenseIndex:
         """Move the vectors of another index to the end of this index; both must be copies of one trained index."""
         faiss = load_faiss()
 
-        shift = len(self) if isinstance(self._codes(), faiss.IndexIVF) else 0
+        shift = len(self) if isinstance(self._untransformed(), faiss.IndexIVF) else 0
         self._index.merge_from(other._index, shift)
 
     def clear(self) -> None:
@@ -240,7 +240,7 @@ class DenseIndex:
             scores, positions = scores[accepted[positions]], positions[accepted[positions]]
         return positions, scores
 
-    def _codes(self) -> Any:
+    def _untransformed(self) -> Any:
         """Return the index inside a transformation of the vectors, if there is one; else the index itself."""
         faiss = load_faiss()
 

@@ -28,7 +28,7 @@ FUSIONS = ("weighted", "rrf")
 """The ways to fuse the two lists of a hybrid search: ``weighted`` by scores, ``rrf`` by ranks."""
 
 DEPTH = 30
-"""The first length of the lists to fuse by scores; see :func:`fuse_scores`."""
+"""The length with which lists begin when they are fused by scores; :func:`fuse_scores` asks for longer ones if needed."""
 
 RANK_DEPTH = 100
 """The length of the lists to fuse by ranks."""
@@ -71,7 +71,7 @@ class ScoredLists(Protocol):
 def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
     """Return the k best by (cosine + 2.25 match) / 3.25, and their cosines; equal scores are in the order of seqs.
 
-    A cosine and a match do not depend on the other results, so a list with only weak results gives them low scores.
+    A cosine and a match do not depend on the other results, so if all results of a list are weak, they all get low scores.
 
     The score of a document outside both lists is at most the fused score of the last entries of the two lists. While
     this bound is above the k-th score, longer lists are requested. So, if the list of the nearest is exact, the result

@@ -81,8 +81,8 @@ class LexicalIndex:
     Attributes
     ----------
     documents : int
-        The number of documents in the index's statistics. The statistics also count deleted documents and the terms of
-        deleted documents.
+        The number of texts in the index's statistics: one for each document, or for each piece. The statistics also
+        count deleted documents and their terms.
     """
 
     def __init__(self, index: Any, folder: Path) -> None:

@@ -16,7 +16,7 @@ __all__ = ["near_components"]
 _SLACK = 1e-5  # more than the rounding error of a bound in float32
 _SAMPLE = 20_000  # vectors from which the principal directions are computed
 _COMPARED = 2_000  # vectors, about, that are compared to choose the size of the bounds
-_SURVIVORS = 5e-4  # share of far pairs that may pass the bound: one pair in 16 rows of a tile
+_SURVIVORS = 5e-4  # largest share of pairs that are far but pass the bound: about one in 2,000
 _BLOCK = 8192  # vectors that are projected at once
 _TASK = 16  # tiles per task of a thread
 
@@ -106,7 +106,7 @@ def _tiles(vectors: F32, threshold: float) -> F32:
 
 
 def _size(sample: F32, directions: F32, threshold: float) -> int:
-    """Return the numbers per vector that a bound needs, so that few pairs of a sample (s, d) need an exact test."""
+    """Return how many numbers per vector a bound needs, so that few pairs of a sample (s, d) need an exact test."""
     far = sample @ sample.T < threshold
     for size in range(2 * STEP, len(directions), STEP):
         short = _shortened(sample, directions, size)

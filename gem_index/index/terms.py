@@ -85,7 +85,7 @@ def match_weights(
     - w_t is idf_t squared, so one rare word of a question outweighs many common words.
     - A term of at least two characters with a digit counts three times: people identify things by numbers, and word
       vectors have almost no information about numbers.
-    - Terms that no document has count in the total. So a document that has only the "is" of a question has a match near
+    - A term counts in the total even if no document has it. So a document with only the "is" of a question has a match near
       0.
     - A small collection cannot distinguish common words from rare words. So idf is computed from its documents and 500
       background texts of 30 English words, drawn by Zipf's law (docs/evaluation.md lists the alternatives tried). In
@@ -125,8 +125,8 @@ def match_weights(
 def counts_in_match(term: str, held: int) -> bool:
     """Tell whether a term of a query counts in a match.
 
-    Words with symbols, and parts of words, repeat other terms of the query. So such a term counts only if a document
-    has it.
+    For some words, the analyzer adds terms: the word with its symbols, or parts of the word. They repeat what the word's own
+    terms say, so they count only if a document has them.
     """
     return held > 0 or not has_symbols(term)
 
@@ -148,5 +148,5 @@ def _is_numeric(term: str) -> bool:
 
 
 def inverse_frequency(held: float, documents: float) -> float:
-    """Return the idf of BM25 for a term that ``held`` of all documents contain."""
+    """Return the idf of BM25 for a term; ``held`` of ``documents`` documents contain the term."""
     return math.log1p((documents - held + 0.5) / (held + 0.5))

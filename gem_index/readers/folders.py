@@ -235,7 +235,7 @@ class FolderReader:
         taken = 0
         with self._reported(found.path):
             for page in pages:
-                if isinstance(page, str):
+                if isinstance(page, str):  # the file's SHA-256, after its last page
                     if not taken:
                         self.empty.append(found.path)
                     on_read(ReadFile(found, page, taken))

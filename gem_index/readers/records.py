@@ -167,7 +167,7 @@ class DocumentReader:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The reading options: the arguments for reading records that differ from their defaults, as JSON values.
+        """The reading options: those arguments for reading records whose values differ from the defaults, as JSON values.
 
         They include types that were decided while reading.
         """
@@ -191,7 +191,7 @@ class DocumentReader:
             self._findings = Findings()
             good = 0
             for number, document in self._documents({}):
-                # a record without an id cannot repeat one; its document may have an id of an earlier version
+                # a record without an id has a `former_id` (its id in earlier versions), and cannot repeat an id
                 if document.former_id is None and not kept.keeps(number, document.id):
                     self._findings.repeated += 1
                     continue

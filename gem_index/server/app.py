@@ -65,7 +65,7 @@ from gem_index.settings import load_settings
 
 __all__ = ["create_app"]
 
-_ABOUT = """Sentence vectors (GEM), re-ranking and search without a GPU or a model.
+_ABOUT = """Sentence vectors (GEM), re-ranking and search without a GPU or a neural network.
 
 Errors are JSON in the form of the interface that a route belongs to. If the server has keys, each request needs one:
 `Authorization: Bearer KEY`."""
@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # the first 404 names a near route, and does not wait for this either
+        app.openapi()  # the first 404 needs it to name a near route, and should not wait for it
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield

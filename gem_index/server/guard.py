@@ -55,7 +55,7 @@ _TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)  # clients get the
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
 _WATCHED_AFTER = 0.5
-"""After this many seconds, a request ends if its client leaves; most requests are answered earlier."""
+"""The seconds after which the server watches a request's connection; from then on, a request ends if its client leaves."""
 
 _PART = 1 << 18
 """The bytes of an answer that are sent at once; if the client reads slowly, sending slows down too."""
@@ -129,7 +129,7 @@ class Guard:
                     await exchange.refuse(503, str(ShuttingDownError()))
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
-                problem = "the server failed; its log says where, by the header X-Request-ID"
+                problem = "the server failed; its log shows where: search it for the value of the header X-Request-ID"
                 await exchange.refuse(500, problem)
         finally:
             exchange.end()
@@ -325,7 +325,7 @@ class _Exchange:
 
     def _with_headers(self, message: Message) -> Message:
         given = list(message.get("headers", ()))
-        own = {name for name, _ in given}  # the page sets its own security headers
+        own = {name for name, _ in given}  # gem-index's own page sets some security headers itself
         added = [pair for pair in _HEADERS if pair[0] not in own]
         added.append((b"x-request-id", self.request_id))
         if not self._whole:  # the rest of the body will not be read

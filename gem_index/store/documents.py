@@ -320,7 +320,9 @@ class DocumentRepository:
         matching: Callable[[Mapping[str, Any]], Seqs] | None = None,
         kinds: Callable[[str], Kinds] | None = None,
     ) -> None:
-        """Check the fields of a filter that accepts no document: they must exist, with values that the filter can equal.
+        """Check the fields of a filter that accepts no document.
+
+        Each field must exist, and must have a value of the kind with which the filter compares it.
 
         Parameters
         ----------

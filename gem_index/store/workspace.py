@@ -114,8 +114,8 @@ class Workspace:
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the lock for changing files and database; only one process at a time can hold it.
 
-        When the outermost block ends, folders that no database row names are removed. The block has replaced or
-        abandoned these folders, or a killed process has left them.
+        When the outermost block ends, a folder is removed if no row of the database has its name. The block has replaced
+        or abandoned such folders, or a killed process has left them.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Workspace:
             self.sweep()
 
     def sweep(self) -> list[Path]:
-        """Remove folders that no database row names; the caller holds the write lock.
+        """Remove each folder whose name no row of the database has; the caller holds the write lock.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class Workspace:
                     note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
-        """Return the name of the process that has the write lock, from the file that this process wrote."""
+        """Return the name of the process that has the write lock, from the file that the other process wrote."""
         try:
             note = json.loads((self.root / "write.lock.json").read_text())
             return f"process {note['process']} ({note['command']})"

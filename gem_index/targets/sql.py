@@ -380,7 +380,7 @@ class SqlTarget(ABC, Generic[Table]):
         return self.table(database, self.quoted(name), schema)
 
     def _add(self, database: SqlDatabase, state: str, schema: TargetSchema) -> Table:
-        """Create a table instead of an earlier one, and store its schema."""
+        """Drop the earlier table of this state, create a table, and store the schema of the new table."""
         found = {each: self._find(database, each) for each in self._tables}
         if state == "live" and found["live"] is not None:
             raise existing_table(self._tables["live"], database.name)

@@ -61,7 +61,7 @@ class Analyzer:
         One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected. ``auto`` works
         like ``en``.
     version : int
-        2. Collections of versions without languages have 1: only the English stemmer.
+        2, or 1 for collections of earlier versions of gem-index, which used only the English stemmer.
 
     Raises
     ------
@@ -149,7 +149,7 @@ ENGLISH = Analyzer()
 """The analyzer of English texts."""
 
 FIRST = Analyzer(version=1)
-"""The analyzer of collections of versions without languages."""
+"""The analyzer of collections that were made before gem-index had languages."""
 
 
 @cache
@@ -165,7 +165,7 @@ def _tantivy_analyzer(stemmer: str) -> Any:
 
 @cache
 def _expanding(language: str, grams: bool) -> Any:
-    """Return a function that returns all tokens of a token; it caches the latest results."""
+    """Return a function that gives all tokens to index for a token: itself and added ones; it caches the latest results."""
 
     @lru_cache(_REMEMBERED)
     def expanded(token: str) -> tuple[str, ...]:

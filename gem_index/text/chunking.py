@@ -29,17 +29,18 @@ _MOST = 100_000  # largest number of words of a piece
 _BY_SECTIONS = 2  # from this version on, pieces follow sections
 _BY_SIGNS = 3  # from this version on, scripts without blanks are measured in characters
 _BLOCK = 20_000
-"""The characters of a block; a block is divided at once. In a text without sentences, the time grows with their square."""
+"""The characters of a block. A block is divided in one step, whose time grows with the square of this number if the text has
+no sentences."""
 
-_BLOCK_WORDS = 140
-"""A block has at least this many characters for each word of a piece; large pieces take less time."""
+_BLOCK_PER_WORD = 140
+"""A block has at least this number of characters times the words of a piece; larger pieces take less time."""
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A section of a text.
+    """A part of a text with a vector of its own.
 
     Attributes
     ----------
@@ -197,7 +198,7 @@ class Chunking:
         splitter = _splitter(self._size - self.overlap, 0, markdown, self._count)
         begin: int | None = None  # a part with only headings belongs to the text after it
         before = section.start
-        size = max(_BLOCK, _BLOCK_WORDS * self._size)
+        size = max(_BLOCK, _BLOCK_PER_WORD * self._size)
         for first, limit in blocks(text, section.start, section.end, size):
             for place, part in splitter.chunk_indices(text[first:limit]):
                 start = first + place if begin is None else begin

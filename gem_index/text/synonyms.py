@@ -122,7 +122,7 @@ class Synonyms:
     def rewritten(
         self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
     ) -> str:
-        """Replace each form in a query that no document contains by another form of its group.
+        """If no document contains a form of the query, replace this form by another form of its group.
 
         Parameters
         ----------
@@ -279,6 +279,6 @@ def _group(forms: Iterable[str], place: str, places: dict[tuple[str, ...], str])
         group.append(text)
     if not 2 <= len(group) <= _MOST_FORMS:
         raise InputError(
-            f"{place} has {len(group)} of the forms of a group; expected 2 to {_MOST_FORMS}, separated by commas"
+            f"the number of forms in {place} is {len(group)}; expected 2 to {_MOST_FORMS}, separated by commas"
         )
     return tuple(group)

@@ -41,7 +41,7 @@ class SourceOptions:
         Normalise every word's vector to length 1 (a zero vector stays zero).
     scale : float
         A factor for every vector, from 1e-9 to 1e9; it is applied after ``unit``. The factor changes GEM's results,
-        because alpha_s grows with the norm.
+        because the significance of a word (alpha_s) grows with the length of its vector.
     oov : str, optional
         The vector of an unknown word. ``hash``: the row that the word's SHA-256 digest selects, as in the paper;
         ``zero``: zeros; ``subword``: a vector composed of the word's character n-grams. Default: ``subword`` if the
@@ -91,7 +91,7 @@ class SourceOptions:
                 raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
     def decided(self, *, has_ngrams: bool, has_runs: bool = False) -> Self:
-        """Return the options with ``oov`` and ``runs``; the source decides an option that was not given."""
+        """Return the options; ``oov`` and ``runs`` get the defaults for the source if they were not given."""
         oov = self.oov or ("subword" if has_ngrams else _DEFAULT_OOV)
         return replace(self, oov=oov, runs=self.runs or ("split" if has_runs else _DEFAULT_RUNS))
 

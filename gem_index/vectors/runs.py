@@ -16,7 +16,9 @@ RUNS = ("word", "split")
 """The ways to look up an unknown run of characters: like any word, or by the known words in the run."""
 
 _LONGEST = 8  # characters of the longest word inside a run
-_SHARE = 0.2  # a table counts as such if more than this share of its words does
+_SHARE = (
+    0.2  # of the words of a table: if more are in scripts without blanks, `split` is the default
+)
 _SIGNS_AT_ONCE = 1 << 16  # characters that are divided at once
 
 Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]
@@ -51,7 +53,9 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
             [block[at : at + n] for at in range(len(block)) for n in range(1, _LONGEST + 1)]
         )
         rows = rows.reshape(len(block), _LONGEST)
-        skipped = (rows >= 0)[:, ::-1].argmax(axis=1)  # the number of longer parts, all unknown
+        skipped = (rows >= 0)[:, ::-1].argmax(
+            axis=1
+        )  # how many longer parts at each place were tried and are unknown
         row_of_longest = rows[np.arange(len(block)), _LONGEST - 1 - skipped].tolist()
         lengths = (_LONGEST - skipped).tolist()
         last = begin + len(block) == len(text)

@@ -51,7 +51,7 @@ def test_a_bad_file_changes_nothing(gem, texts, groups, state, command):
     arguments = (texts, "--synonyms", groups) if command[0] == "build" else (groups,)
     wrong = gem(*command, *arguments)
     assert wrong.status == 2
-    assert "synonyms.txt line 2 has 1 of the forms of a group; expected 2 to 50" in wrong.err
+    assert "synonyms.txt line 2 is 1; expected 2 to 50" in wrong.err
     assert state() == before
 
 

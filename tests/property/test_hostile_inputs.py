@@ -190,7 +190,7 @@ MODEL = [
     ({"dimension": 2**70}, "dimension is"),
     ({"sentences": -1}, "sentences -1"),
     ({"fingerprint": "xyz"}, "fingerprint is 'xyz', not a SHA-256"),
-    ({"directions": base64.b64encode(b"\xff" * 8).decode()}, "not as many"),
+    ({"directions": base64.b64encode(b"\xff" * 8).decode()}, "singular values differ"),
     ({"directions": None}, "directions without singular values"),
     ({"created_at": {}}, "created_at is {}, not a str"),
     ({"created_at": "\ud800"}, r"created_at is '\ud800', which cannot be printed"),

@@ -522,6 +522,6 @@ def test_synonyms_are_set_and_used(client):
     assert "synonyms" not in client.post(search, json={"query": "parking"}).json()
     wrong = client.put(route, json={"groups": [["KTR"]]})
     assert wrong.status_code == 400
-    told = "group 1 has 1 of the forms of a group; expected 2 to 50, separated by commas"
+    told = "the number of forms in group 1 is 1; expected 2 to 50, separated by commas"
     assert wrong.json()["error"]["message"] == told
     assert client.get(route).json() == {"groups": groups}

@@ -97,7 +97,7 @@ class TestKinds:
 
     def test_a_kind_that_needs_more_documents_waits_for_them(self, home, vectors_folder, caplog):
         home.build("c", documents(30), vectors=str(vectors_folder), index="PQ8x6")
-        assert "using a flat index until then" in caplog.text
+        assert "using a flat index until it has enough documents" in caplog.text
         assert home.collection("c").status().index.kind == "flat"
         home.build("c", documents(300))
         assert home.collection("c").status().index.kind == "PQ8x6"

@@ -67,11 +67,11 @@ class TestCombinedEncoder:
         ],
     )
     def test_bad_weights(self, encoders, weights):
-        with pytest.raises(ConfigError, match="expected at least one encoder and a weight above 0"):
+        with pytest.raises(ConfigError, match="each with a weight from 1e-9 to 1e9"):
             CombinedEncoder(encoders, weights)
         with pytest.raises(ConfigError, match="found 0 encoders"):
             CombinedEncoder([])
-        with pytest.raises(ConfigError, match="1 to 100 of GemEncoder"):
+        with pytest.raises(ConfigError, match="1 to 100 encoders of the class GemEncoder"):
             CombinedEncoder([CombinedEncoder(encoders)])
         assert CombinedEncoder(encoders, np.ones(2)).weights == (1.0, 1.0)
 

@@ -94,7 +94,7 @@ class TestChunking:
         text = "".join(parts)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("gem_index.text.chunking._BLOCK", block)
-            patch.setattr("gem_index.text.chunking._BLOCK_WORDS", 0)
+            patch.setattr("gem_index.text.chunking._BLOCK_PER_WORD", 0)
             pieces = chunking.pieces(text)
         assert [piece.start for piece in pieces] == sorted({piece.start for piece in pieces})
         left = list(text)
@@ -153,7 +153,7 @@ class TestChunking:
 
         monkeypatch.setattr("gem_index.text.chunking.blocks", blocks_of)
         monkeypatch.setattr("gem_index.text.chunking._BLOCK", 4000)
-        monkeypatch.setattr("gem_index.text.chunking._BLOCK_WORDS", 0)
+        monkeypatch.setattr("gem_index.text.chunking._BLOCK_PER_WORD", 0)
         for times in (1, 2, 4, 8):
             seen.clear()
             text = of(1500 * times)

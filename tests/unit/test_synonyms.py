@@ -96,10 +96,10 @@ class TestBadGroups:
         [
             ("vpn", "the synonyms are 'vpn'; expected a list of lists of texts"),
             (["vpn"], "group 1 of the synonyms is 'vpn'; expected a list of texts"),
-            ([["a", "b"], ["c"]], "group 2 has 1 of the forms of a group; expected 2 to 50"),
+            ([["a", "b"], ["c"]], "the number of forms in group 2 is 1; expected 2 to 50"),
             (
                 [[f"w{n}" for n in range(51)]],
-                "group 1 has 51 of the forms of a group; expected 2 to 50",
+                "the number of forms in group 1 is 51; expected 2 to 50",
             ),
             ([["a", "!?"]], "a form in group 1 is '!\\?'; expected a word or several"),
             ([["a", 3]], "a form in group 1 is 3; expected a text"),
@@ -131,7 +131,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (b"a, b\nc\n", "synonyms.txt line 2 has 1 of"),
+            (b"a, b\nc\n", "synonyms.txt line 2 is 1; expected"),
             (b"a, b\n# c\nd, b\n", "line 3 came before in .*line 1"),
             (b"a, b\n\xff\xfe, c\n", "line 2 is not UTF-8"),
             (b"a, b\n" * 4_000_000, "more than 16,777,216 bytes"),

@@ -20,7 +20,7 @@ from gem_index.progress import ProgressOption, reporting
 __all__ = ["Drift", "drift_of", "measure_drift"]
 
 _CHANGE = 0.02
-"""A refit is recommended if the mean change of a cosine is at least this number (docs/operating.md)."""
+"""A refit is recommended if the mean change of a cosine is above this number (docs/operating.md)."""
 
 _PAIRS = 2000
 

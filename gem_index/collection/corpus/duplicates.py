@@ -31,7 +31,7 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-_LEAST = 1e-12  # above 0, which is the cosine of any text with a text without words
+_LEAST = 1e-12  # above 0, because a text without words has the cosine 0 with every text
 
 
 def duplicates_of(
@@ -45,6 +45,7 @@ def duplicates_of(
     with Wordings() as wordings:
         corpus = read_corpus(access, where, show, wordings.add)
         sets = wordings.sets()
+        # Texts that differ by a contrast (a number, a negation, an opposite, an order) get different labels.
         labels = None if request.contrasts else wordings.labels
         forests = _forests(corpus, sets, labels, request, report)
         firsts = next(iter(forests.values())).copy()
@@ -91,7 +92,10 @@ def _forests(
     request: DuplicatesRequest,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, I32]:
-    """Return, for each view and text, the first text of the text's component (all texts that near pairs link to it)."""
+    """Return, for each way to compare (wording, meaning), the first text of each text's component.
+
+    A component has all texts that near pairs connect.
+    """
     threads = load_settings().threads
     found = {}
     if WORDING in request.views:
@@ -129,7 +133,10 @@ def _divided(groups: list[I64], divide: Callable[[I64], I32]) -> list[I64]:
 
 
 def _grouped(firsts: I32) -> list[I64]:
-    """Return the positions of each repeated value, the most frequent value first, then in the order of the positions."""
+    """Return the positions of each repeated value.
+
+    The most frequent value comes first; equally frequent ones are in the order of their first positions.
+    """
     order = np.argsort(firsts, kind="stable")
     bounds = np.flatnonzero(np.diff(firsts[order])) + 1
     groups = [part for part in np.split(order, bounds) if len(part) > 1]

@@ -84,10 +84,10 @@ class Novelty:
         The number of distinct texts that are compared: at most 5,000 texts after the fit, and at most 10,000 texts of
         the fit. If there are more texts, they are taken at even intervals.
     far : Share
-        The share of new texts that are far. A text is far if its distance to the nearest fitted text is larger than the
-        same distance of 90 % of the fitted texts.
+        The share of new texts that are far. The distance of a text is the distance to its nearest (other) fitted text. A
+        text is far if its distance is larger than the distances of 90 % of the fitted texts.
     together : Share
-        The average share of new texts among the 3 nearest texts of a new text.
+        For each new text, the share of new texts among its 3 nearest texts; the average of these shares.
     found : bool
         Whether the whole interval of at least one of the two shares is above its expected share.
     documents : tuple of NovelDocument

@@ -236,7 +236,10 @@ class _Push:
         )
 
     def _connected(self, schema: TargetSchema) -> TargetSchema:
-        """Connect again, and return the schema: while it was made, the server may have closed the connection."""
+        """Return the schema, after connecting again.
+
+        Making the schema can take long, and the server may have closed the connection.
+        """
         with_retries(self._target.live)
         return schema
 

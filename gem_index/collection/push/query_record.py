@@ -168,7 +168,7 @@ class QueryRecords:
     def write(self, token: str, record: QueryRecord) -> None:
         """Store the record of a table; it replaces an earlier record.
 
-        The other rows have a hash of the record in their names. The first row, which has the same hash, is written
+        The first row has a hash of the record, and the names of all other rows contain this hash. The first row is written
         last. Until then, the rows of an earlier record stay complete.
         """
         data = record.to_bytes()
@@ -210,7 +210,7 @@ class QueryRecords:
 
 
 def _row(token: str, place: int) -> str:
-    name = token.partition(" ")[0]  # JSON may follow after a blank
+    name = token.partition(" ")[0]  # `embed` adds its chunking, as JSON after a blank
     return f"{name} {place}"
 
 
@@ -221,7 +221,10 @@ def _rows(token: str, count: int, content: str) -> list[str]:
 
 
 def _url_beside(target: Target) -> TargetUrl:
-    """Return the URL of the second table. The engine gives its name, or the name is made from the first table's name."""
+    """Return the URL of the second table.
+
+    The engine may name this table. Otherwise the name is made from the name of the first table.
+    """
     url = target.url
     if isinstance(target, QueryTableTarget):
         return target.query_table

@@ -76,7 +76,9 @@ def batch_of(
     *,
     new: bool = False,
 ) -> TargetBatch:
-    """Return rows for a target, with vectors (p, d) and sparse vectors (p); ``new`` means that the table has none of them.
+    """Return rows for a target, with vectors (p, d) and sparse vectors (p).
+
+    ``new`` means that the table has none of these rows.
 
     Raises
     ------
@@ -88,19 +90,20 @@ def batch_of(
     return TargetBatch(rows.ids, vectors, texts, kept, words, new=new)
 
 
-def send(table: TargetTable, batch: TargetBatch, left: Sequence[str] = ()) -> None:
+def send(table: TargetTable, batch: TargetBatch, old_rows: Sequence[str] = ()) -> None:
     """Upsert documents, then delete rows that they no longer use; if the database is unavailable, try each step again.
 
     Parameters
     ----------
     table : TargetTable
     batch : TargetBatch
-    left : sequence of str, optional
-        The ids of the rows that earlier contents of the documents left in the table. Rows that the batch writes are not
+    old_rows : sequence of str, optional
+        The ids of the rows that are in the table from earlier contents of the documents. Rows that the batch writes are not
         deleted.
     """
+    # The first attempt may have stored some of the rows, so for the others they are not new.
     attempts = chain([batch], repeat(batch.sent()))
     with_retries(lambda: table.upsert(next(attempts)))
-    if left:
+    if old_rows:
         sent = set(batch.ids)
-        with_retries(table.delete, [row for row in left if row not in sent])
+        with_retries(table.delete, [row for row in old_rows if row not in sent])

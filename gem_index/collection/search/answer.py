@@ -43,7 +43,9 @@ _Result = TypeVar("_Result")
 _Stored: TypeAlias = Mapping[int, StoredDocument]
 _LOG = logging.getLogger(__name__)
 
-_PIECES = 4  # documents per requested piece that a search for pieces reads first; if these are too few, it reads more
+_DOCUMENTS_PER_PIECE = (
+    4  # a search for k pieces first reads 4 k documents; if these are too few, it reads more
+)
 
 _PLAIN_HITS = 100  # results; a search for more is not batched
 _PLAIN_QUERY = 1000  # characters; a search with a longer query is not batched
@@ -129,7 +131,7 @@ def _answer_at_once(
         requests = [_rewritten(*pair, view) for pair in zip(requests, synonyms, strict=True)]
         vectors = query_vectors(view, requests)
 
-        def search(place: int, widen: int = _PIECES) -> list[Hit]:
+        def search(place: int, widen: int = _DOCUMENTS_PER_PIECE) -> list[Hit]:
             wider = _wider(requests[place], widen)
             return _best(access, Search(view, documents, wider, allowed, vectors[place]))
 
@@ -141,9 +143,9 @@ def _answer_at_once(
         stored = _stored(rows, chain.from_iterable(found))
         results = [with_texts(place, best, stored) for place, best in enumerate(found)]
         for place, asked in enumerate(requests):
-            widen, best = _PIECES, found[place]
+            widen, best = _DOCUMENTS_PER_PIECE, found[place]
             while not _has_best_pieces(results[place], best, asked, widen):
-                widen *= _PIECES
+                widen *= _DOCUMENTS_PER_PIECE
                 best = search(place, widen)
                 results[place] = with_texts(place, best, _stored(rows, best))
     return results
@@ -152,7 +154,7 @@ def _answer_at_once(
 def _rewritten(
     asked: SearchRequest, synonyms: Mapping[str, tuple[str, ...]], view: View
 ) -> SearchRequest:
-    """Replace each form in a request's query that no document contains by a synonym."""
+    """If no document contains a form of the query, replace this form by a synonym."""
     return replace(asked, query=view.rewritten(str(asked.query))) if synonyms else asked
 
 
@@ -189,7 +191,10 @@ def _wider(asked: SearchRequest, times: int) -> SearchRequest:
 def _has_best_pieces(
     results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
 ) -> bool:
-    """Tell whether the best pieces are found: no piece scores higher than its document, so lower documents cannot help."""
+    """Tell whether the best pieces are found.
+
+    A piece never scores higher than its document. So documents below those already read cannot have a better piece.
+    """
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True
     if len(best) < times * asked.k or (asked.least_score or -math.inf) > best[-1].score:

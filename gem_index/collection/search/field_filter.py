@@ -50,7 +50,7 @@ class FieldFilter:
         return self._ids
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
-        """Return the seqs of the documents after a seq that a filter accepts, ascending.
+        """Return, in ascending order, the seqs above ``after`` of the documents that a filter accepts.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class FieldFilter:
             return np.roll(judged(column.values), 1)[column.codes]
         bounds = _bounds(condition)
         pieces = judged([repr(number) for number in _representatives(bounds)])
-        return pieces[_pieces(column.numbers, bounds)]
+        return pieces[_ranges_of(column.numbers, bounds)]
 
 
 def accepted_documents(
@@ -209,7 +209,7 @@ def accepted_documents(
 
 
 def _objects(name: str, values: Sequence[str]) -> list[str]:
-    """Return, for each JSON value, the JSON of metadata that have only this field."""
+    """Return, for each JSON value, the JSON of an object whose only field ``name`` has this value."""
     begin = f"{{{json.dumps(name, ensure_ascii=False)}: "
     return [f"{begin}{value}}}" for value in values]
 
@@ -243,8 +243,8 @@ def _representatives(bounds: F64) -> list[float]:
     return [float(np.nextafter(bounds[0], -np.inf)), *points.tolist()]
 
 
-def _pieces(numbers: F64, bounds: F64) -> npt.NDArray[np.int64]:
-    """Return, for each number, the position of its representative; -1 for NaN."""
+def _ranges_of(numbers: F64, bounds: F64) -> npt.NDArray[np.int64]:
+    """Return, for each number, the position of the representative of its range; -1 for NaN."""
     places = np.searchsorted(bounds, numbers, "left")
     found = 2 * places
     inside = places < len(bounds)

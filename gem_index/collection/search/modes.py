@@ -140,7 +140,7 @@ class Search:
     def _collapsed(self, near: float) -> list[Hit]:
         """Return the k best hits without near-duplicates; each hit lists its near-duplicates that rank below it.
 
-        After the k-th hit, the search continues until it finds a hit that is a near-duplicate of no shown hit. So the
+        After the k-th hit, the search continues until it finds a hit that is not a near-duplicate of any shown hit. So the
         near-duplicates of the k-th hit are listed too.
         """
         k = self.asked.k

@@ -130,7 +130,10 @@ def field_of(metadata: Mapping[str, Any], name: str) -> Any:
 
 
 def _number(value: object) -> float | None:
-    """Return a number as a finite float, if necessary the largest one; None for any other value."""
+    """Return a number as a finite float, or None for any other value.
+
+    A number beyond the range of floats becomes the largest or smallest float.
+    """
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(min(max(value, -sys.float_info.max), sys.float_info.max))

@@ -140,7 +140,10 @@ class CollectionAccess:
 
     @contextmanager
     def writing_rows(self) -> Iterator[CollectionRows]:
-        """Yield the rows for a small change of rows: without the write lock, and without removing leftover files."""
+        """Yield the rows for a small change, without the write lock.
+
+        ``writing`` takes this lock, and removes leftover files at the end.
+        """
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)
 

@@ -16,8 +16,8 @@ from gem_index.index.lexical_tail import LexicalTail
 
 __all__ = ["Tail"]
 
-# The word index is rebuilt if it has this many documents more than twice the tail:
 _FORGOTTEN = 1000
+"""The word index is rebuilt if it has more documents than this number plus twice the documents of the tail."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class View:
     last_seq : int
         The seq of the newest document that the view has seen.
     last_change : int
-        The last change number that the view has seen.
+        The number of the last deletion that the view has seen (the change number of its tombstone).
     from_texts : bool
         With an approximate index, compute cosines from the texts instead of the stored vectors.
     synonyms : Synonyms
@@ -183,18 +183,18 @@ class View:
             places = np.searchsorted(snapshot.ids, seqs)
             if snapshot.index.whole(places).all():
                 return snapshot.index.take(places)  # not copied into a larger array
-        there = self.tail.holds(seqs)
+        in_tail = self.tail.holds(seqs)
         found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
-        there[there] = self.tail.counts[self.tail.places(seqs[there])] == 1
-        found[there] = self.tail.take(self.tail.places(seqs[there]))
-        missing = ~there
+        in_tail[in_tail] = self.tail.counts[self.tail.places(seqs[in_tail])] == 1  # only whole ones
+        found[in_tail] = self.tail.take(self.tail.places(seqs[in_tail]))
+        missing = ~in_tail
         if snapshot is not None and snapshot.kind.exact and missing.any():
-            held = missing & among(seqs, snapshot.ids)
-            places = np.searchsorted(snapshot.ids, seqs[held])
+            in_snapshot = missing & among(seqs, snapshot.ids)
+            places = np.searchsorted(snapshot.ids, seqs[in_snapshot])
             whole = snapshot.index.whole(places)
-            held[held] = whole
-            found[held] = snapshot.index.take(places[whole])
-            missing &= ~held
+            in_snapshot[in_snapshot] = whole
+            found[in_snapshot] = snapshot.index.take(places[whole])
+            missing &= ~in_snapshot
         if missing.any():
             found[missing] = self.encoder.encode(documents.texts(seqs[missing]))
         return found
@@ -206,10 +206,10 @@ class View:
         return self.synonyms.found_in(query, self.pieces.analyzer)
 
     def rewritten(self, query: str) -> str:
-        """Replace each form in a query that no document contains by a synonym."""
-        return self.synonyms.rewritten(query, self.pieces.analyzer, self._held_forms)
+        """If no document contains a form of the query, replace this form by a synonym."""
+        return self.synonyms.rewritten(query, self.pieces.analyzer, self._documents_with_forms)
 
-    def _held_forms(self, forms: Sequence[str]) -> list[int]:
+    def _documents_with_forms(self, forms: Sequence[str]) -> list[int]:
         """Return, for each form, the number of documents that contain its rarest term."""
         terms = [self.pieces.analyzer.words(form) for form in forms]
         counts = self._frequencies({term for of_one in terms for term in of_one})
@@ -240,7 +240,7 @@ class View:
             for token in dict.fromkeys(tokenize(query))
             if may_be_mistyped(token, analyzer) and token not in known
         ]
-        held = self._held(asked)
+        held = self._documents_with_words(asked)
         missing = [token for token in asked if not held[token]][:_MOST_CORRECTED]
         found = {token: self._nearest(token) for token in missing}
         return {token: word for token, word in found.items() if word is not None}
@@ -249,10 +249,10 @@ class View:
         near = self.tail.words.up_to_date().vocabulary.near(word)
         if self._words is not None:
             near |= self._words.vocabulary.near(word)
-        held = self._held(near)
+        held = self._documents_with_words(near)
         return min(near, key=lambda other: (near[other], -held[other], other), default=None)
 
-    def _held(self, words: Collection[str]) -> dict[str, int]:
+    def _documents_with_words(self, words: Collection[str]) -> dict[str, int]:
         """Return the number of documents that contain each word, in any inflected form."""
         terms = {word: self.pieces.analyzer.words(word) for word in words}
         counts = self._frequencies({term for of_one in terms.values() for term in of_one})
@@ -316,7 +316,7 @@ class View:
         Parameters
         ----------
         parts : sequence of CountedTexts
-            The texts; each text in each member gets a score, in this order.
+            The texts, in groups. The function returns one score for each text, group by group.
         asked : sequence of str
             All terms that the caller may pass to the function.
         """

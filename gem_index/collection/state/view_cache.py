@@ -75,7 +75,10 @@ class ViewCache:
             return self._encoder[1]
 
     def replaced(self, directory: str | None) -> bool:
-        """Tell whether another snapshot has replaced the snapshot in a directory, so that its files may be removed."""
+        """Tell whether another snapshot has replaced the snapshot in a directory.
+
+        The files of this directory may then be gone.
+        """
         with self._workspace.database.reading() as connection:
             row = CollectionRepository(connection).snapshot(self._collection_id)
         return row is None or row.directory != directory

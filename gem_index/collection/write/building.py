@@ -251,7 +251,7 @@ def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     Raises
     ------
     NotIndexedError
-        If the body raises one of the first three errors.
+        If the body raises a GemIndexError, an OSError or a MemoryError.
     """
     try:
         yield

@@ -173,7 +173,9 @@ _READING: dict[str, Callable[[object], bool]] = {
 def _chunking(value: Any) -> str:
     """Return the chunking as stored JSON; ValueError or ConfigError if it is malformed."""
     if not isinstance(value, dict) or not set(value) <= {"chunk", "overlap", "headings", "version"}:
-        raise ValueError(f"cutting is {quoted(value, 40)}, not chunk, overlap and headings")
+        raise ValueError(
+            f"the chunking is {quoted(value, 40)}; expected chunk, overlap and headings"
+        )
     return json.dumps(Chunking.of(value).fields, sort_keys=True)
 
 
@@ -209,7 +211,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
     value = fields.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         problem = f"{name} is {quoted(value, 40)}, not a {kind.__name__}"
-        raise ValueError(problem)  # noqa: TRY004 - of a value in a file, not of an argument
+        raise ValueError(problem)  # noqa: TRY004 - the value is in a file, not an argument
     if isinstance(value, str) and not value.isprintable():
         raise ValueError(f"{name} is {quoted(value, 40)}, which cannot be printed")
     if isinstance(value, str) and len(value) > _LONGEST[name]:
@@ -218,7 +220,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def model_of(fields: dict[str, Any]) -> ModelRecord:
-    """Return, without a name, the model that ``exports.model_fields`` wrote; ValueError if it is malformed."""
+    """Return the model that ``exports.model_fields`` wrote; it has no name. ValueError if it is malformed."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]

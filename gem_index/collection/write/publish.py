@@ -211,7 +211,7 @@ def _write(access: CollectionAccess, plan: _Plan) -> SnapshotRecord:
         files = _write_as(plan, plan.new)
     except ConfigError as error:
         # a small collection has too few documents to train this kind of index
-        _LOG.warning("%s; using a flat index until then", error)
+        _LOG.warning("%s; using a flat index until it has enough documents", error)
         kind = resolve_kind("flat", 0, plan.new.dimension)
         files = _write_as(plan, replace(plan.new, kind=kind, checkpoint=None))
     return SnapshotRecord(

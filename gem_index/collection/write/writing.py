@@ -39,7 +39,8 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-# A write makes a new snapshot if the tail exceeds the larger of two limits, in documents or in characters:
+# A write makes a new snapshot in two cases. The added and deleted documents exceed both limits of documents, or the
+# characters of the tail exceed both limits of characters.
 _TAIL_LIMIT = 5000  # added and deleted documents
 _TAIL_SHARE = 0.05  # added and deleted documents, as a share of the collection
 _TAIL_CHARACTERS = 100_000  # characters of the tail, which the next reader would have to encode
@@ -151,7 +152,7 @@ def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.sweep_lock(), access.workspace.write_lock():
-        # the map is removed, because words of documents name its topics
+        # the map is removed: the names of its topics are words of documents, perhaps of deleted ones
         with access.reading() as rows:
             folder = access.map_folder(rows.record)
         if folder.exists():
