@@ -44,6 +44,7 @@ _LINES = """
     entrance entry / exit
     income / expenses
     male / female
+    when / where
     an ein einschalten aktivieren / aus ausschalten deaktivieren
     öffnen / schließen
     kaufen / verkaufen
@@ -52,6 +53,7 @@ _LINES = """
     erhöhen / senken verringern
     vor / nach
     größte höchste / kleinste niedrigste
+    wann / wo
     ouvrir / fermer
     activer / désactiver
     acheter / vendre
@@ -60,19 +62,24 @@ _LINES = """
     avant / après
     envoyer / recevoir
     connecter / déconnecter
+    quand / où
     abrir / cerrar fechar
     activar ativar / desactivar desativar
     comprar / vender
     antes / después depois
+    cuándo / dónde
     aprire / chiudere
     attivare / disattivare
     acquistare / vendere
     prima / dopo
     aan inschakelen / uit uitschakelen
     kopen / verkopen
+    wanneer / waar
     включить / выключить
     открыть / закрыть
     купить / продать
+    когда / где
+    متى / أين
 """
 _BETWEEN = frozenset(["to", "into", "nach", "à", "vers", "hacia", "naar", "till", "til", "до"])
 """Words between the beginning and the end of a direction."""

@@ -55,6 +55,7 @@ def test_a_number_and_the_order_of_words_are_contrasts():
     assert contrast("form 12 is open", "form 13 is open") == "number"
     assert contrast("Paris to London", "London to Paris") == "order"
     assert contrast("how do I log in", "how can I log in") is None
+    assert contrast("where do I log in when I travel", "where do I log in") is None
 
 
 def test_a_long_text_is_in_contrast_to_no_other_long_text():
@@ -73,6 +74,9 @@ def test_a_long_text_is_in_contrast_to_no_other_long_text():
         ("Comment activer la carte", "Comment désactiver la carte"),
         ("Cómo abrir la cuenta", "Cómo cerrar la cuenta"),
         ("Как включить телефон", "Как выключить телефон"),
+        ("When did the movement begin", "Where did the movement begin"),
+        ("Wann beginnt der Kurs", "Wo beginnt der Kurs"),
+        ("متى يبدأ المعرض", "أين يبدأ المعرض"),
     ],
 )
 def test_opposites_are_a_contrast(one, other):
