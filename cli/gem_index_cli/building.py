@@ -44,7 +44,8 @@ __all__ = ["register"]
 Prune = Annotated[
     bool,
     typer.Option(
-        "--prune", help="Delete documents that are no longer in the folder or the database."
+        "--prune",
+        help="Delete documents that came from this folder or database and are no longer there.",
     ),
 ]
 
@@ -96,8 +97,8 @@ def build(
     parts: Annotated[
         str | None,
         typer.Option(
-            help="With --scheduler: a folder (or its URL) for files of the build. The workers must be able to write to it, "
-            "and this machine to read it. The command empties it at the end. Default: a folder in the home.",
+            help="With --scheduler: a folder or URL for temporary files. The workers must be able to write there, and this "
+            "machine must be able to read there. The command empties the folder at the end. Default: a folder in the home.",
             show_default=False,
             rich_help_panel=ClusterOptions.PANEL,
         ),
@@ -106,8 +107,8 @@ def build(
 ) -> None:
     """Build a searchable collection from files, and fit a model on their texts.
 
-    If the collection exists, the command stores new and changed documents (compared by id). It fits the model again if a
-    document has changed since the last fit, or if you choose another index kind, chunking or language.
+    If the collection exists, the command stores new and changed documents (compared by id). It fits the model again if
+    documents were added, changed or deleted since the last fit, or if you choose another index kind, chunking or language.
     """
     from gem_index.readers.synonyms import read_synonyms
 
@@ -212,9 +213,9 @@ def add(
     prune: Prune = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add texts to a collection. If the id of a text exists, the text is replaced. The model does not change.
+    """Add documents to a collection; a document with the same id is replaced. The model does not change.
 
-    If you give no options, fields and folders are read as in the build. From a folder, only new and changed files are read.
+    Without options, the options of the build apply. From a folder, only new and changed files are read.
     """
     found = home_of(context).collection(collection)
     pieces.check(found)

@@ -41,7 +41,8 @@ def duplicates(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Two texts are near by meaning from this cosine on: above 0 and at most 1. Default: 0.95.",
+            help="Two texts are near by meaning if their cosine is at least this number, above 0 and at most 1. Default: "
+            "0.95.",
             show_default=False,
         ),
     ] = None,
@@ -64,8 +65,8 @@ def duplicates(
         bool,
         typer.Option(
             "--contrasts",
-            help="Also group short texts that differ by a number, a negation, opposites or the order of words, and mark "
-            "them.",
+            help="Short texts can differ by a number, a negation, opposites or the order of words. Put these texts into "
+            "groups too, and mark them.",
         ),
     ] = False,
     link: Annotated[
@@ -151,7 +152,8 @@ def topics(
     main: Annotated[
         int | None,
         typer.Option(
-            help="Also join near topics to this number of main topics.", show_default=False
+            help="Also join similar topics, so that there are this many main topics.",
+            show_default=False,
         ),
     ] = None,
     plot: Annotated[
@@ -164,7 +166,7 @@ def topics(
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="A file of names, one per line: each topic gets the name that is nearest to it.",
+            help="A file of names, one per line. Each topic gets the name that is nearest to it by meaning.",
             show_default=False,
         ),
     ] = None,
@@ -172,8 +174,8 @@ def topics(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="Count the documents of each topic by a field of the metadata. Dates also by year(FIELD), month(FIELD) or "
-            "day(FIELD).",
+            help="Count the documents of each topic by a field of the metadata. For dates also: year(FIELD), month(FIELD) "
+            "or day(FIELD).",
             show_default=False,
         ),
     ] = None,

@@ -153,7 +153,7 @@ def count(
         str | None,
         typer.Option(
             metavar="FIELD",
-            help="Count by the values of a field of the metadata. Dates also by year(FIELD), month(FIELD) or day(FIELD).",
+            help="Count by the values of a field of the metadata. For dates also: year(FIELD), month(FIELD) or day(FIELD).",
             show_default=False,
         ),
     ] = None,

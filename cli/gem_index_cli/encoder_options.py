@@ -55,10 +55,12 @@ class ConfigOptions:
         typer.Option(help="m: the window of a word has this many words before it and after it."),
     ] = None
     components: Annotated[
-        int | None, typer.Option(help="K: number of directions of the corpus.")
+        int | None,
+        typer.Option(help="K: number of principal directions of the corpus that a fit computes."),
     ] = None
     removed: Annotated[
-        int | None, typer.Option(help="h: number of directions selected for a sentence.")
+        int | None,
+        typer.Option(help="h: number of principal directions that are selected for a sentence."),
     ] = None
     power: Annotated[float | None, typer.Option(help="t: power of the singular values.")] = None
     ranking: Annotated[
@@ -70,7 +72,7 @@ class ConfigOptions:
     removal: Annotated[
         str | None,
         typer.Option(
-            help="Remove the directions of the sentence (sdr), of the corpus (sir) or none."
+            help="The directions to remove: sdr (selected for each sentence), sir (the same for all sentences) or none."
         ),
     ] = None
     share: Annotated[
@@ -89,7 +91,7 @@ class ConfigOptions:
     prior: Annotated[
         float | None,
         typer.Option(
-            help="Number of generated sentences of general English (the background) that a fit adds."
+            help="How many generated sentences of general English (the background) a fit adds to the texts."
         ),
     ] = None
     tokenizer: Annotated[

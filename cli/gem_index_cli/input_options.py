@@ -57,7 +57,7 @@ class InputOptions(RecordOptions):
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Names for the columns of a table, joined by commas; they replace the names in its first row. Default "
+            help="Names for the columns of a table, joined by commas, instead of the names in the first row. Default "
             "without a header: column1, column2 ...",
             show_default=False,
         ),

@@ -115,13 +115,13 @@ def search(
         typer.Option(
             metavar="NUMBER",
             help="Return only results with at least this score. The score is (cosine + 2.25 match) / 3.25 in the mode "
-            "hybrid, the cosine in dense, and BM25 in lexical. auto: the score that calibrate stored.",
+            "hybrid, the cosine in dense, and BM25 in lexical. auto: the score that gem-index calibrate stored.",
         ),
     ] = None,
     fusion: Annotated[
         str,
         typer.Option(
-            help="How hybrid mode combines meaning and words: weighted (by scores) or rrf (by ranks).",
+            help="How the mode hybrid combines meaning and words: weighted (by scores) or rrf (by ranks).",
             rich_help_panel=_SCORES,
         ),
     ] = "weighted",
@@ -143,14 +143,14 @@ def search(
         bool,
         typer.Option(
             "--collapse",
-            help="Show only the best result of a group of near-duplicates, with the ids of the others.",
+            help="Show only the best result of each group of near-duplicates, with the ids of the other results.",
             rich_help_panel=_ORDER,
         ),
     ] = False,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="With --collapse, results are near-duplicates from this cosine on. Default: 0.95.",
+            help="With --collapse, two results are near-duplicates if their cosine is at least this number. Default: 0.95.",
             show_default=False,
             rich_help_panel=_ORDER,
         ),
@@ -159,7 +159,7 @@ def search(
         bool,
         typer.Option(
             "--pieces",
-            help="Show each piece of a document as a result of its own, with its place in the document.",
+            help="Show the pieces of long documents as separate results, each with its place in the document.",
             rich_help_panel=_ORDER,
         ),
     ] = False,
@@ -167,15 +167,16 @@ def search(
         bool,
         typer.Option(
             "--exact",
-            help="Compute the cosines of the results from their texts. Otherwise they come from vectors in 16 bits per "
-            "number, and differ by at most 1e-4.",
+            help="Compute the cosines of the results from their texts. Without --exact, the cosines come from vectors in 16 "
+            "bits per number; the difference is at most 1e-4.",
             rich_help_panel=_SCORES,
         ),
     ] = False,
     correct: Annotated[
         bool,
         typer.Option(
-            help="Replace a word that no document contains by the most similar word of the collection, and print a note.",
+            help="If no document contains a word of the query, replace it by the most similar word of the collection, and "
+            "print a note.",
             rich_help_panel=_SCORES,
         ),
     ] = True,

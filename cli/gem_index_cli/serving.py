@@ -30,7 +30,8 @@ keys = typer.Typer(help="The keys of the HTTP server's clients.", no_args_is_hel
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        help="A file of keys, one per line with its permission: KEY read, KEY write or KEY admin. A key alone has admin.",
+        help="A file of keys, one per line with its permission: KEY read, KEY write or KEY admin. A KEY alone "
+        "allows admin.",
         show_default=False,
     ),
 ]
@@ -54,8 +55,8 @@ Tables = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
-        help="NAME=URL: a table of a vector database that push filled. Requests search it under NAME, like a collection; "
-        "may be repeated.",
+        help="NAME=URL: a table of a vector database that push filled. Requests call it NAME and search it like a "
+        "collection; may be repeated.",
         show_default=False,
     ),
 ]
@@ -99,7 +100,7 @@ def serve(
         list[str] | None,
         typer.Option(
             "--target",
-            help="NAME=URL: a vector database; requests may push collections into it under NAME; may be repeated.",
+            help="NAME=URL: a vector database. Requests call it NAME and may push collections into it; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -107,12 +108,12 @@ def serve(
     backups: Annotated[
         Path | None,
         typer.Option(
-            help="A folder outside of the home. Requests with a key for admin make backups of the home in this folder.",
+            help="A folder outside of the home. Requests with a key for admin can make backups of the home in this folder.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Serve the home over HTTP: embeddings, re-ranking, search; in the interfaces of OpenAI, Cohere, Jina, Ollama, TEI."""
+    """Serve embeddings, re-ranking and search over HTTP, with the interfaces of OpenAI, Cohere, Jina, Ollama and TEI."""
     try:
         from gem_index.server.running import ServeOptions
         from gem_index.server.running import serve as run

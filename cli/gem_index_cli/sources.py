@@ -72,8 +72,8 @@ class FolderOptions:
         bool | None,
         typer.Option(
             "--gitignore/--no-gitignore",
-            help="Skip the files that .gitignore files exclude. Default: as in the last reading of this folder; a new "
-            "folder is read with all files.",
+            help="Skip the files that .gitignore files exclude. Default: as the last time this folder was read; for a new "
+            "folder, skip none.",
             show_default=False,
         ),
     ] = None
@@ -81,7 +81,7 @@ class FolderOptions:
         bool,
         typer.Option(
             "--checksum",
-            help="Find changed files by their content. Default: by size and time.",
+            help="Detect changed files by their content. Default: by their size and time.",
         ),
     ] = False
 
@@ -128,8 +128,8 @@ class QueryOptions:
     since: Annotated[
         str | None,
         typer.Option(
-            help="Read only rows whose value in this column is at or above the highest value read before. The value must "
-            "grow with each change."
+            help="A column whose value grows with each change of a row. A row is read only if its value is at least "
+            "the highest value read before."
         ),
     ] = None
 

@@ -42,7 +42,10 @@ Batch = Annotated[int, typer.Option("--batch", help="Documents per batch.")]
 NoTexts = Annotated[bool, typer.Option("--no-texts", help="Store only vectors and metadata.")]
 Drop = Annotated[
     bool,
-    typer.Option("--drop-unsupported", help="Leave out metadata that the database cannot store."),
+    typer.Option(
+        "--drop-unsupported",
+        help="Leave out metadata that the database cannot store. Default: stop with an error.",
+    ),
 ]
 
 DenseOnly = Annotated[
@@ -110,8 +113,8 @@ def pull(
 ) -> None:
     """Build a collection from the texts and metadata in a vector database.
 
-    If another program made the table, name the columns of the id and the text. All other columns become metadata, except
-    vectors and bytes. The collection remembers these names. gem-index inspect URL shows the columns.
+    If another program made the table, name the columns of the id and the text; the collection stores these names. All other
+    columns become metadata, except vectors and bytes. gem-index inspect URL shows the columns.
     """
     from gem_index.home.pulling import pull as pulled
 

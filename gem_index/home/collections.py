@@ -271,8 +271,8 @@ class HomeCollections:
     ) -> UpsertReport:
         """Build a collection from documents and fit it on them, or update an existing collection.
 
-        An existing collection is refitted if a document has changed since the last fit, or if another index kind,
-        chunking or language is given. Otherwise its model does not change.
+        An existing collection is refitted if documents were added, changed or deleted since the last fit, or if another
+        index kind, chunking or language is given. Otherwise its model does not change.
 
         After an error, a new collection is removed, and an existing collection is unchanged. One exception: after
         :class:`NotIndexedError`, the documents are stored.
