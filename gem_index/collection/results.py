@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-_OPTIONAL = ("piece", "passage", "weak", "collection")  # JSON leaves them out if None
+_OPTIONAL = ("piece", "passage", "weak", "collection")  # to_dict leaves out those of these fields that are None
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,10 @@ class FoundPiece:
     heading : str
         The headings above the piece, joined by `` > ``.
     hits : int
-        The number of the document's good pieces. The lowest score among the best pieces of all results is the bound; a piece
-        is good if its score reaches the bound.
+        The number of the document's pieces whose score reaches a bound. The bound is the lowest score among the best
+        pieces of all results.
     page : int, optional
-        The page on which the piece begins, if the text has pages: a text from a PDF, or one that is divided by form
-        feeds.
+        The page on which the piece begins. Only a text from a PDF, or a text that form feeds divide, has pages.
     """
 
     text: str
@@ -62,7 +61,7 @@ class FoundPiece:
 
 @dataclass(frozen=True)
 class FoundPassage:
-    """The best passage of a long text: about twenty words, which are the nearest to a query, and their place in the text."""
+    """The best passage of a long text: the roughly twenty words that are nearest to a query, and their place in the text."""
 
     text: str
     start: int
@@ -73,8 +72,8 @@ class FoundPassage:
 class SearchResult:
     """A found document.
 
-    - ``score`` is on the scale of the mode. ``hybrid``: (cosine + 2.25 match) / 3.25, at most 1, but with synonyms it can
-      be larger; ``dense``: the cosine; ``lexical``: BM25.
+    - ``score`` is on the scale of the mode. ``hybrid``: (cosine + 2.25 match) / 3.25, which is above 1 only with
+      synonyms; ``dense``: the cosine; ``lexical``: BM25.
     - ``cosine`` and ``bm25`` are None if the mode does not compute them.
     - ``why`` is None if the search did not request it.
     - ``similar`` has the ids of the near-duplicates that a collapsed search does not show.
@@ -100,7 +99,9 @@ class SearchResult:
     collection: str | None = None
 
     def as_row(self) -> SearchResult:
-        """Return the result as a push stores it, with the id, text and metadata of its piece; unchanged without a piece.
+        """Return the result with the id, text and metadata of its piece, as a push stores them.
+
+        A result without a piece is returned unchanged.
 
         The id is ``id#n``; the metadata has the fields of the document, and ``parent``, ``piece``, ``start``, ``end`` and,
         if known, ``heading`` and ``page``.
@@ -143,7 +144,7 @@ class SearchResults(list[SearchResult]):
     corrected : mapping of str to str, optional
         For each word of the query that no document contains, the word that replaced it.
     synonyms : mapping of str to tuple of str, optional
-        For each form in the query that has synonyms, the other forms that were searched for.
+        For each word or phrase of the query that has synonyms, the synonyms that were searched for.
     """
 
     def __init__(
@@ -199,11 +200,11 @@ class PushReport:
     """The counts of a push; every counted document is in the database.
 
     - ``collection`` is None for documents without a collection.
-    - ``unchanged`` and ``documents`` are None after ``embed`` wrote into a table of pieces with more than 10,000 rows:
-      to count the documents of such a table, one must read all its rows.
+    - ``unchanged`` and ``documents`` are None after ``embed`` wrote into a table of pieces with more than 10,000 rows.
+      Only a reading of all rows could count the documents of such a table.
     - ``words`` tells whether the table has sparse vectors of words; None if the database cannot store sparse vectors.
-    - ``words_due`` is true if the table has at least twice as many rows as its word statistics were computed from. Then a
-      full push should compute the statistics again.
+    - ``words_due`` is true if the number of rows has at least doubled since the word statistics of the table were
+      computed. Then make a full push, which computes the statistics again.
     """
 
     collection: str | None
@@ -231,7 +232,7 @@ class DeleteReport:
 class IndexStatus:
     """The snapshot in use: its index kind, its directory, and the number (``seq``) of its last document.
 
-    ``tail`` is the number of documents that were stored later.
+    ``tail`` is the number of documents that were stored after the snapshot.
     """
 
     kind: str

@@ -47,8 +47,8 @@ _DOCUMENTS_PER_PIECE = (
     4  # a search for k pieces first reads 4 k documents; if these are too few, it reads more
 )
 
-_PLAIN_HITS = 100  # results; a search for more is not batched
-_PLAIN_QUERY = 1000  # characters; a search with a longer query is not batched
+_FAST_HITS = 100  # results; a search for more is not batched
+_FAST_QUERY = 1000  # characters; a search with a longer query is not batched
 
 RERANKED = 100
 """The number of hits that are re-ranked; if ``k`` is larger, k hits are re-ranked."""
@@ -60,10 +60,10 @@ def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
     Fast requests of several threads are batched. A request is slow, and answered alone, if it has a filter, an offset,
     a boost, ``rerank``, ``why``, a long query or a large ``k``. So no fast request waits for a slow one.
     """
-    plain = not (asked.why or asked.rerank or asked.filtered or asked.offset or asked.boost)
-    if isinstance(asked.query, str) and len(asked.query) > _PLAIN_QUERY:
-        plain = False
-    if not plain or asked.k is None or asked.k > _PLAIN_HITS:
+    fast = not (asked.why or asked.rerank or asked.filtered or asked.offset or asked.boost)
+    if isinstance(asked.query, str) and len(asked.query) > _FAST_QUERY:
+        fast = False
+    if not fast or asked.k is None or asked.k > _FAST_HITS:
         [results] = answer_all(access, [asked])
         return results
     return access.batcher.answer(asked, lambda requests: answer_all(access, requests, threads=1))
@@ -90,7 +90,7 @@ def answer_all(
 
 
 def _candidates(asked: SearchRequest) -> SearchRequest:
-    """Return a request without offset; with a boost, the new request is for all results that the boost can reorder."""
+    """Return the request without its offset; with a boost, request all results that the boost can reorder."""
     asked = asked.from_first
     if asked.boost is None or asked.k is None:
         return asked
@@ -113,7 +113,7 @@ def _from_one_state(
         try:
             return _answer_at_once(access, requests, threads)
         except StaleStateError:
-            continue  # a newer snapshot is in use: answer from its state
+            continue  # a newer snapshot is in use: search again, in the newer state
 
 
 def _answer_at_once(
@@ -154,7 +154,7 @@ def _answer_at_once(
 def _rewritten(
     asked: SearchRequest, synonyms: Mapping[str, tuple[str, ...]], view: View
 ) -> SearchRequest:
-    """If no document contains a form of the query, replace this form by a synonym."""
+    """Return the request; a word or phrase of its query that no document contains is replaced by a synonym."""
     return replace(asked, query=view.rewritten(str(asked.query))) if synonyms else asked
 
 
@@ -182,7 +182,7 @@ def _allowed(
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:
-    """If pieces are requested, request more documents: the best pieces may belong to documents that are not the best."""
+    """If pieces are requested, request ``times`` k documents: the k best pieces may belong to documents of lower rank."""
     if asked.pieces and asked.k is not None:
         return replace(asked, k=times * asked.k)
     return asked
@@ -193,7 +193,8 @@ def _has_best_pieces(
 ) -> bool:
     """Tell whether the best pieces are found.
 
-    A piece never scores higher than its document. So documents below those already read cannot have a better piece.
+    A piece never scores higher than its document. So a piece is among the best if its score is at least the score of
+    the last document that was read.
     """
     if not asked.pieces or asked.k is None or asked.fusion == "rrf":
         return True

@@ -36,7 +36,7 @@ def with_pieces(
 ) -> list[SearchResult]:
     """Return the results with the best piece of each divided document; if pieces are requested, each piece is a result.
 
-    A piece that is a result has its own score. In a hybrid search with ``rrf``, the score is that of the fusion
+    A piece that is a result has its own score. In a hybrid search with ``rrf``, this score is computed as with the fusion
     ``weighted``.
 
     Parameters

@@ -14,17 +14,17 @@ __all__ = ["corrections", "replace_words"]
 
 
 def corrections(view: View, asked: SearchRequest) -> dict[str, str]:
-    """Return the words of a request to replace, each with its replacement; see :meth:`View.corrections`."""
+    """Return the words of a query that should be replaced, each with its replacement; see :meth:`View.corrections`."""
     if not asked.correct or not asked.words or isinstance(asked.query, WeightedText):
         return {}
     try:
         return view.corrections(asked.words)
     except CorruptionError:
-        return {}  # the search after it finds the same damage, and reports it
+        return {}  # the search that follows reads the same damaged file, and reports it
 
 
 def replace_words(asked: SearchRequest, words: Mapping[str, str]) -> SearchRequest:
-    """Return a request with words of its query replaced."""
+    """Return the request, with some words of its query replaced."""
     if not words:
         return asked
     query = str(asked.query)

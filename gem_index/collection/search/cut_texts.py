@@ -1,4 +1,4 @@
-"""A cache: the pieces and words of the long texts that were found last. Dividing a book into pieces takes a second."""
+"""A cache of the pieces and words of long texts that were found recently, because dividing a book takes a second."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CutText:
     _words: CountedTexts | None = field(default=None, init=False)
 
     def counted(self, parts: Sequence[str], analyzer: Analyzer) -> CountedTexts:
-        """Return the words of the pieces; ``parts`` is the text of each."""
+        """Return the counted words of the pieces; ``parts`` has the text of each piece."""
         if self._words is None:
             self._words = CountedTexts(analyzer, parts)
         return self._words
@@ -40,7 +40,7 @@ class CutText:
 
 
 class CutTexts:
-    """The pieces of the long texts that were used last, up to ``most`` bytes; thread-safe."""
+    """A cache of the pieces of recently used long texts, at most ``most`` bytes; thread-safe."""
 
     def __init__(self, most: int = _HELD) -> None:
         self._most = most
@@ -67,4 +67,4 @@ class CutTexts:
 
 
 cut_text = CutTexts().of
-"""Return the pieces of a text; the cache of this process stores them."""
+"""Return the pieces of a text, from the cache of this process."""

@@ -25,11 +25,12 @@ _EXACT = 2**53  # up to here, float64 represents every whole number
 
 
 class FieldFilter:
-    """Finds the documents that a filter accepts, as :meth:`DocumentRepository.matching` does.
+    """Finds the documents that a filter accepts, with the result of :meth:`DocumentRepository.matching`.
 
-    SQLite decides each condition once for each different value of the field, or for each range of numbers. Each
-    document of the snapshot then gets the decision for its value. So a filter means the same here as in SQLite. SQLite
-    filters later documents directly, and also evaluates filters on fields whose values the snapshot does not store.
+    For documents of the snapshot, SQLite decides each condition only once for each different value of the field, or for
+    each range of numbers. Each document then gets the decision for its value. So a filter means the same here as in
+    SQLite. SQLite reads the metadata of all documents only if the snapshot does not store the values of a field, and
+    the metadata of the documents that are newer than the snapshot.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class FieldFilter:
             return later
         try:
             accepted = self._all_of(where)
-        except _NotKeptError:
+        except _NotDecidedError:
             return self._documents.matching(where, after)
         accepted[self._fields.unsearched] = False
         found = self._ids[accepted]
@@ -77,7 +78,7 @@ class FieldFilter:
         Raises
         ------
         FilterError
-            If a filter cannot have a field of this name.
+            If no filter can name this field.
         CorruptionError
             If the files of fields cannot be read.
         """
@@ -87,7 +88,7 @@ class FieldFilter:
             return later
         try:
             column = self._column(name)
-        except _NotKeptError:
+        except _NotDecidedError:
             return self._documents.kinds(name, after)
         if column is None:
             return later
@@ -105,8 +106,8 @@ class FieldFilter:
         codes : int64 array (n,)
             The position of each document's value in ``distinct``; -1 for a document without the field.
         distinct : list or float64 array
-            The different values. An array has ascending numbers. A list has None if an object lacks the requested inner
-            field.
+            The different values; numbers are an ascending array. If the field is inside an object, the list has None for
+            objects without the field.
 
         Raises
         ------
@@ -115,7 +116,7 @@ class FieldFilter:
         """
         try:
             column = self._column(name)
-        except _NotKeptError:
+        except _NotDecidedError:
             return None
         if column is None:
             return np.full(len(self._ids), -1, np.int64), []
@@ -133,15 +134,15 @@ class FieldFilter:
 
         Raises
         ------
-        _NotKeptError
+        _NotDecidedError
             If the values of the field are not stored, or are in two columns.
         """
         names = {key, key.split(".")[0]}
         if not all(map(self._fields.knows, names)):
-            raise _NotKeptError
+            raise _NotDecidedError
         columns = [(name, column) for name in names if (column := self._fields.column(name))]
         if len(columns) > 1:
-            raise _NotKeptError
+            raise _NotDecidedError
         return columns[0] if columns else None
 
     def _all_of(self, where: Mapping[str, Any]) -> Mask:
@@ -214,12 +215,12 @@ def _objects(name: str, values: Sequence[str]) -> list[str]:
     return [f"{begin}{value}}}" for value in values]
 
 
-class _NotKeptError(Exception):
-    """The values of a field in the filter are not stored beside the snapshot."""
+class _NotDecidedError(Exception):
+    """The files of the snapshot cannot decide the filter: they do not have the values of one of its fields."""
 
 
 def _bounds(condition: Any) -> F64:
-    """Return the numbers in a condition, ascending. Between two neighbouring numbers, the condition has one result."""
+    """Return the numbers in a condition, ascending. All values between two of these numbers satisfy it, or none does."""
     found: list[float] = []
     left = [condition]
     while left:
@@ -230,13 +231,13 @@ def _bounds(condition: Any) -> F64:
             left.extend(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             if not -_EXACT <= value <= _EXACT:  # NaN, too
-                raise _NotKeptError
+                raise _NotDecidedError
             found.append(float(value))
     return np.unique(np.array(found, dtype=np.float64))
 
 
 def _representatives(bounds: F64) -> list[float]:
-    """Return 2m + 1 numbers for m bounds: a number below all bounds, then each bound and the next float."""
+    """Return 2m + 1 numbers, one for each range of m bounds: below all bounds, each bound, and above each bound."""
     if not len(bounds):
         return [0.0]
     points = np.stack([bounds, np.nextafter(bounds, np.inf)], axis=1).ravel()

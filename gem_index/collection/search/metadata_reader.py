@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 
 class MetadataReader:
-    """Reads the metadata that one transaction sees, from the snapshot's files of fields or, without them, the database.
+    """Reads the metadata of one transaction: from the snapshot's files of field values, else from the database.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class MetadataReader:
                     _State(self._access, self._rows, FieldFilter(self._rows.documents, *files))
                 )
         except CorruptionError as error:
-            # a writer may have replaced the snapshot and removed its files; the transaction still sees its state in
-            # the database
+            # a writer may have replaced the snapshot and removed its files; then read the values from the database, where
+            # the transaction still sees them
             if not self._access.views.replaced(directory):
                 _LOG.warning("%s; reading the stored documents instead", error)
         return work(_State(self._access, self._rows, None))
@@ -133,7 +133,7 @@ class _State:
         documents = self._fields or self._rows.documents
         accepted = accepted_documents(self._access, self._rows, documents, where)
         found = self._present[members(self._present, accepted)]
-        if not len(found) and len(accepted):  # only deleted documents are accepted
+        if not len(found) and len(accepted):  # all are deleted: SQLite checks the fields
             return self._rows.documents.accepted(where)
         return found
 
@@ -173,7 +173,7 @@ class _State:
 def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
     """Return the rank of each value; one more rank, the last, is for documents without a value."""
     ranks = np.full(len(distinct) + 1, len(distinct), np.int64)
-    if isinstance(distinct, np.ndarray):  # numbers that ascend
+    if isinstance(distinct, np.ndarray):  # numbers, in ascending order
         ranks[:-1] = np.arange(len(distinct))[:: -1 if descending else 1]
         return ranks
     known = [(key, code) for code, value in enumerate(distinct) if (key := sort_key(value))]
@@ -186,7 +186,7 @@ def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
 
 
 def _counted(value: Any) -> set[tuple[str, Any]]:
-    """Return a value, or the members of a list, as filters compare them, each with its kind: 1 equals 1.0, but not True."""
+    """Return the value, or each member of a list, with its kind. So, as in filters, 1 equals 1.0, but not True."""
     found = value if isinstance(value, list) else [value]
     return {(_kind(each), each) for each in found if isinstance(each, str | int | float)}
 

@@ -29,7 +29,7 @@ class Hit(NamedTuple):
     cosine: float | None = None
     bm25: float | None = None
     similar: tuple[int, ...] = ()
-    """The near-duplicates of this hit that come after it and are not shown."""
+    """The near-duplicates of this hit: hits with a lower rank that a collapsed search hides."""
 
 
 _RANGE = 100  # hits that a search without k requests first
@@ -67,7 +67,7 @@ def query_vectors(view: View, requests: Sequence[SearchRequest]) -> list[F32 | N
     Raises
     ------
     FingerprintMismatchError
-        If another encoder than the collection's made a vector.
+        If a vector in a request was made by another encoder than the collection's.
     """
     texts = [
         asked.query
@@ -128,13 +128,13 @@ class Search:
         return other
 
     def best(self) -> list[Hit]:
-        """Return the k best hits, or all hits that reach ``min_score``; with ``collapse``, near-duplicates are one hit."""
+        """Return the k best hits, or all that reach ``min_score``; with ``collapse``, near-duplicates count as one hit."""
         near = self.asked.collapse
         hits = self._reaching(self.asked.k) if near is False else self._collapsed(near)
         if self.asked.mode != "hybrid" or not self._terms.own:
             return hits
         seqs = np.array(sorted(hit.seq for hit in hits), dtype=np.int64)
-        bm25 = dict(self.lexical(self._plain, max(len(seqs), 1), seqs))
+        bm25 = dict(self.lexical(self._equal_weights, max(len(seqs), 1), seqs))
         return [hit._replace(bm25=bm25.get(hit.seq, 0.0)) for hit in hits]
 
     def _collapsed(self, near: float) -> list[Hit]:
@@ -188,10 +188,10 @@ class Search:
         if self.asked.mode == "dense":
             return [Hit(seq, score, cosine=score) for seq, score in self.dense(k)]
         if self.asked.mode == "lexical":
-            found = self.lexical(self._plain, k, self.allowed)
+            found = self.lexical(self._equal_weights, k, self.allowed)
             return [Hit(seq, score, bm25=score) for seq, score in found]
         if self.asked.fusion == "rrf":
-            lexical = self.lexical(self._plain, RANK_DEPTH, self.allowed)
+            lexical = self.lexical(self._equal_weights, RANK_DEPTH, self.allowed)
             best = fuse_ranks(self.dense(k, max(RANK_DEPTH, k)), lexical, k)
             seqs = np.array(sorted(seq for seq, _ in best), dtype=np.int64)
             cosine = dict(zip(seqs.tolist(), self.cosines(seqs).tolist(), strict=True))
@@ -201,7 +201,7 @@ class Search:
         return [Hit(seq, score, cosine=cosine[seq]) for seq, score in best]
 
     @property
-    def _plain(self) -> dict[str, float]:
+    def _equal_weights(self) -> dict[str, float]:
         return dict.fromkeys(self._terms.every, 1.0)
 
     def dense(self, k: int, depth: int | None = None) -> Hits:

@@ -44,8 +44,8 @@ class Boost:
         Raises
         ------
         InputError
-            If the text is not a field, a colon and a number above 0; for dates, ``h``, ``d``, ``w`` or ``y`` follows
-            the number.
+            If the text has another form. The form is a field, a colon and a number above 0; for dates, ``h``, ``d``, ``w``
+            or ``y`` follows the number.
         """
         found = _FORM.fullmatch(text) if isinstance(text, str) else None
         if found is None or float(found["number"]) == 0:
@@ -154,6 +154,6 @@ def _date(value: object) -> datetime | None:
 
 def sort_key(value: object) -> tuple[int, float, str] | None:
     """Return the key that orders a value: numbers and booleans, then texts; None for an empty text, a list or an object."""
-    if isinstance(value, int | float):  # also False before True; whole numbers are compared exactly
+    if isinstance(value, int | float):  # booleans too: False comes before True; whole numbers are compared exactly
         return 0, value, ""
     return (1, 0, value) if isinstance(value, str) and value else None

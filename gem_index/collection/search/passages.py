@@ -18,13 +18,13 @@ from gem_index.text.tokens import token_spans
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
 
 _WORDS = 20  # words of a passage
-_MOST = 100  # passages of a text; if a text is longer, its passages have more words
+_MOST = 100  # passages of a text; a text that would have more passages gets longer ones
 PASSAGE_SHARE = 0.3
 """The weight of the best passage's cosine. The cosine of the whole text has the rest of the weight (docs/evaluation.md)."""
 
 
 def passages_of(text: str) -> list[tuple[int, int]]:
-    """Return begin and end of each passage in characters; passages overlap by half, a text of up to 20 words has none."""
+    """Return where each passage begins and ends; passages overlap by half, and a text of at most 20 words has none."""
     spans = token_spans(text)
     if len(spans) <= _WORDS:
         return []
@@ -36,7 +36,7 @@ def passages_of(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class _Passages:
-    """The passages of a hit and their text, which is the document's text or the text of its best piece."""
+    """The passages of a hit, and the text from which they come: the document's text, or the text of its best piece."""
 
     text: str
     start: int

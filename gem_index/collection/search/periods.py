@@ -38,7 +38,7 @@ def part_of_date(field: str, value: object, period: str) -> str:
 
 
 def in_periods(counts: FieldCounts, period: str, limit: int | None) -> FieldCounts:
-    """Return the counts of periods, from the counts of dates, in the order of time; with a limit, only the last periods.
+    """Add the counts of dates up to counts of periods, in the order of time; with a limit, return only the last periods.
 
     Raises
     ------

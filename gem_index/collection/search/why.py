@@ -1,4 +1,4 @@
-"""Explain a hit by pairs: a word of the query and a word of the text. Mark the words that word search finds in both."""
+"""Explain a hit by pairs of a query word and a text word, and mark the words that word search finds in both."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class CollectionRows:
         )
 
     def counts(self) -> Counts:
-        """Count the documents; the documents in the index are not read."""
+        """Count the documents; for the snapshot, its row in the database has the number."""
         snapshot = self.names.snapshot(self.record.id)
         if snapshot is None:
             return Counts(0, 0, self.documents.count())
@@ -95,7 +95,7 @@ class CollectionRows:
 
 
 class CollectionAccess:
-    """The state that all operations of a collection share; thread-safe.
+    """The rows, files and caches that all operations of a collection share; thread-safe.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class CollectionAccess:
         Raises
         ------
         UnknownNameError
-            If the collection was dropped; CollectionReplacedError if another collection has its name now.
+            If the collection was dropped; CollectionReplacedError if another collection now has the same name.
         """
         with self.workspace.database.reading() as connection:
             yield self.rows(connection)

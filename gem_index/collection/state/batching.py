@@ -23,8 +23,8 @@ class _Pending(Generic[Request, Answer]):
     Attributes
     ----------
     batch : list of _Pending
-        The requests that this caller answers, its own request first. Empty while the caller waits, and if another
-        caller answers its request.
+        The requests that this caller answers, its own request first. Empty while this caller waits, and if
+        another caller answers this request.
     answer : Answer or None
         The answer that another caller found for this request.
     ready : Lock
@@ -89,7 +89,7 @@ class Batcher(Generic[Request, Answer]):
         """Start a batch if fewer than ``workers`` callers work, else join the queue."""
         with self._lock:
             if self._process != os.getpid():
-                # a forked process does not have the parent's threads
+                # a forked process does not have the threads of its parent: begin with an empty queue
                 self._process, self._working, self._queue = os.getpid(), 0, []
             if self._working < self._workers:
                 self._working += 1
@@ -119,7 +119,7 @@ class Batcher(Generic[Request, Answer]):
 def _answers(
     requests: list[Request], answer_all: Callable[[Sequence[Request]], list[Answer]]
 ) -> list[Answer]:
-    """Return the answers; an empty list if there are several requests and one of them raises."""
+    """Return the answers; if there are several requests and one of them raises, return an empty list."""
     if len(requests) == 1:
         return answer_all(requests)
     try:

@@ -46,13 +46,13 @@ class Calibration:
     queries : int
         The number of queries of the measurement.
     known_answers : bool
-        Whether the caller gave the right documents of the queries. If not, each query is a part of a document, and this
-        document is left out of the query's results.
+        Whether the caller gave the right documents of the queries. Otherwise each query is a part of a document, and this
+        document is removed from the results of the query.
     documents : int
         The number of documents that the collection had.
     fingerprint : str
-        The index fingerprint (model, chunking and language). If the collection gets another one, the calibration is
-        void.
+        The index fingerprint (model, chunking and language). If the index fingerprint of the collection changes, the
+        calibration is void.
     """
 
     modes: Mapping[str, ModeCalibration]

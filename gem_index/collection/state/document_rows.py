@@ -29,7 +29,7 @@ def column_names(fields: Sequence[str], own: Sequence[str]) -> dict[str, str]:
 def rows_of_documents(
     documents: Iterable[Document], columns: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Iterate over the rows of documents: id, text, and those of the fields that the document has."""
+    """Iterate over the rows of documents: id, text, and the chosen fields that the document has."""
     for document in documents:
         yield {"id": document.id, "text": str(document.text), **_fields(document, columns)}
 

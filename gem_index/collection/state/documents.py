@@ -99,7 +99,7 @@ class StoredDocuments:
                 yield from (_document(found[seq]) for seq in batch)
 
     def count(self, where: Mapping[str, Any] | None = None) -> int:
-        """Return the number of documents, or the number of documents that a filter accepts."""
+        """Return the number of documents; with a filter, count only accepted documents."""
         with self.access.reading() as rows:
             if where is None or where == {}:
                 return rows.counts().documents
@@ -166,7 +166,7 @@ class StoredDocuments:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The reading options: the arguments of the reader of the collection's files, without default values."""
+        """The reading options: the arguments for the reader of the collection's files, without default values."""
         with self.access.reading() as rows:
             found: dict[str, Any] = json.loads(rows.record.reading)
         return found
@@ -197,7 +197,7 @@ class StoredDocuments:
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that fill the collection; each has the arguments of its reader, without default values."""
+        """The folders and queries that fill the collection, each with the arguments for its reader, without default values."""
         with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 

@@ -25,11 +25,11 @@ class FilteredDocuments(Protocol):
     """Finds the documents that a filter accepts, in the database or in the files of fields of a snapshot."""
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Ids:
-        """Return the seqs of the documents after a seq that a filter accepts, ascending."""
+        """Return the seqs above ``after`` of the documents that a filter accepts, ascending."""
         ...
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of a field's values in the documents after a seq."""
+        """Return the kinds (number, text …) of a field's values in the documents whose seq is above ``after``."""
         ...
 
 
@@ -62,8 +62,8 @@ class FilterCache:
         documents : FilteredDocuments
         where : mapping
         directory : str or None
-            The snapshot in use. The cache drops the entries of another snapshot, because these may have deleted
-            documents.
+            The snapshot in use. The cache drops the entries of an earlier snapshot, because they may have documents that
+            are deleted by now.
         last_seq : int
             The newest document that the result must include.
 

@@ -16,7 +16,7 @@ __all__ = ["FieldCounts", "MetadataField", "ValueCount", "fields_of_sample", "me
 _SAMPLED = 200  # documents
 _MOST_FIELDS = 100
 _VALUES = 5
-_LONGEST_VALUE = 100  # characters of its JSON
+_LONGEST_VALUE = 100  # characters, in JSON; longer values are not listed
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class MetadataField:
     """A field of the metadata, in a sample of the documents.
 
     - ``name``: the name of the field in filters
-    - ``kinds``: the kinds of its values, such as ``number``, ``ISO date`` or ``text``
-    - ``values``: its most frequent short values
+    - ``kinds``: the kinds of the field's values, such as ``number``, ``ISO date`` or ``text``
+    - ``values``: the most frequent short values
     - ``documents``: the share of the documents that have the field, from 0 to 1
-    - ``distinct``: the number of its different values; each member of a list is a value
+    - ``distinct``: the number of different values; each member of a list is a value
     """
 
     name: str

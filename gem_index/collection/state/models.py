@@ -47,10 +47,10 @@ def open_encoder(
     FingerprintMismatchError
         If the name of the model's word vectors now belongs to other word vectors.
     CorruptionError
-        If the stored components differ from the fitted components.
+        If the stored components are not the components that were fitted.
     """
     encoders = [_encoder(workspace, part, connection) for part in model.encoders]
-    found = _together(model, encoders)
+    found = _joined(model, encoders)
     if found.fitted and found.fingerprint != model.fingerprint:
         raise _not_as_fitted(model)
     return found
@@ -66,10 +66,10 @@ def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connecti
         )
         for part in model.encoders
     ]
-    return _together(model, encoders)
+    return _joined(model, encoders)
 
 
-def _together(model: ModelRecord, encoders: Sequence[GemEncoder]) -> Encoder:
+def _joined(model: ModelRecord, encoders: Sequence[GemEncoder]) -> Encoder:
     if not model.parts:
         return encoders[0]
     return CombinedEncoder(encoders, [part.weight or 0.0 for part in model.parts])
@@ -110,7 +110,7 @@ def _not_as_fitted(model: ModelRecord) -> CorruptionError:
 
 
 def record_of(encoder: Encoder, vectors: Sequence[str], name: str | None = None) -> ModelRecord:
-    """Return the stored form of an encoder; ``vectors`` has the names of its word vectors in the home, one per part."""
+    """Return the stored form of an encoder; ``vectors`` has, for each part of the encoder, the name of its word vectors."""
     if isinstance(encoder, GemEncoder):
         return _record(encoder, vectors[0], name)
     parts = tuple(

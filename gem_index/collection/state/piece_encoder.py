@@ -30,7 +30,7 @@ def index_fingerprint(encoder: str, chunking: Chunking, analyzer: Analyzer) -> s
 
 
 def embedded_pieces(texts: Sequence[str], chunking: Chunking) -> tuple[Sequence[str], I64]:
-    """Return the texts to embed, one per piece, in order; and the number of pieces of each text, int64 (n,)."""
+    """Return the text to embed of each piece, in order, and the number of pieces of each text, int64 (n,)."""
     if chunking.chunk is None:
         return texts, np.ones(len(texts), np.int64)
     parts = [_embedded(text, chunking.pieces(text), chunking) for text in texts]
@@ -43,7 +43,7 @@ def _embedded(text: str, pieces: Sequence[Piece], chunking: Chunking) -> list[st
 
 
 def expected_pieces(texts: CollectionTexts, chunking: Chunking) -> int:
-    """Estimate the number of pieces of a collection from a sample; if texts are not divided, return the number of texts."""
+    """Estimate the number of pieces of a collection from a sample; without chunking, return the number of texts."""
     if chunking.chunk is None or not len(texts):
         return len(texts)
     sample = texts.sample(_SAMPLE)
@@ -72,7 +72,7 @@ class PieceEncoder:
         return index_fingerprint(self.encoder.fingerprint, self.chunking, self.analyzer)
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
-        """Return the texts to embed, one per piece; see :func:`embedded_pieces`."""
+        """Return the text to embed of each piece, and the numbers of pieces; see :func:`embedded_pieces`."""
         return embedded_pieces(texts, self.chunking)
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
@@ -81,7 +81,7 @@ class PieceEncoder:
         return self.encoder.encode(pieces), counts
 
     def of_all(self, texts: Iterable[str]) -> Iterable[str]:
-        """Return the texts to embed, one per piece, of all texts, in order."""
+        """Iterate over the text to embed of each piece of all texts, in order."""
         if self.chunking.chunk is None:
             return texts
         return (piece for text in texts for piece in self.embedded(text))

@@ -1,4 +1,4 @@
-"""The tail of a collection: the documents that are newer than the snapshot, in memory until the next snapshot has them."""
+"""The tail of a collection: documents newer than the snapshot, which stay in memory until the next snapshot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gem_index.index.lexical_tail import LexicalTail
 __all__ = ["Tail"]
 
 _FORGOTTEN = 1000
-"""The word index is rebuilt if it has more documents than this number plus twice the documents of the tail."""
+"""The word index keeps deleted documents. For a tail of n documents, it is rebuilt above 1000 + 2 n documents."""
 
 
 @dataclass(frozen=True)
@@ -55,27 +55,27 @@ class Tail:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def changed(self, gone: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
-        """Return a new tail: without some deleted documents, and with later documents, which this method encodes.
+    def changed(self, deleted: Ids, seqs: Ids, texts: Sequence[str]) -> Tail:
+        """Return a new tail: remove deleted documents, encode later documents, and add these.
 
         Parameters
         ----------
-        gone : int64 array
+        deleted : int64 array
             Deleted documents; documents that are not in the tail are ignored.
         seqs : int64 array (n,)
             The later documents, ascending; each is above all seqs in the tail.
         texts : sequence of str (n,)
         """
-        found = self._without(gone) if len(gone) else self
+        found = self._without(deleted) if len(deleted) else self
         found = found._with(seqs, texts) if len(seqs) else found
         if len(found.words) > 2 * len(found) + _FORGOTTEN:
             words = TailWords(self.pieces)
-            words.note(found.ids, found.texts)
+            words.add(found.ids, found.texts)
             found = replace(found, words=words)
         return found
 
-    def _without(self, gone: Ids) -> Tail:
-        kept = ~members(self.ids, gone)
+    def _without(self, deleted: Ids) -> Tail:
+        kept = ~members(self.ids, deleted)
         return replace(
             self,
             ids=self.ids[kept],
@@ -86,7 +86,7 @@ class Tail:
 
     def _with(self, seqs: Ids, texts: Sequence[str]) -> Tail:
         vectors, counts = self.pieces.rows(texts)
-        self.words.note(seqs, texts)
+        self.words.add(seqs, texts)
         return replace(
             self,
             ids=np.append(self.ids, seqs),
@@ -102,7 +102,7 @@ class Tail:
         return np.maximum.reduceat(self.vectors @ query, self._starts)
 
     def holds(self, seqs: Ids) -> Mask:
-        """Tell, for each of some ascending seqs, whether the document is in the tail, bool (n,)."""
+        """Return a mask (n,) of the documents that are in the tail; ``seqs`` ascend."""
         return among(seqs, self.ids)
 
     def places(self, seqs: Ids) -> I64:
@@ -144,8 +144,8 @@ class TailWords:
         """Return the number of documents, including deleted ones."""
         return self._noted
 
-    def note(self, seqs: Ids, texts: Sequence[str]) -> None:
-        """Add documents with ascending seqs, which are above the seqs of all earlier documents."""
+    def add(self, seqs: Ids, texts: Sequence[str]) -> None:
+        """Add documents; their seqs ascend, and are above the seqs of all earlier documents."""
         with self._lock:
             self._waiting.append((seqs, texts))
             self._noted += len(seqs)

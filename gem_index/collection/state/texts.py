@@ -49,16 +49,16 @@ class CollectionTexts:
         return int(np.searchsorted(self.seqs, seq, "right"))
 
     def all(self, progress: Progress | None = None) -> Iterable[str]:
-        """Return all texts for a fit; ``progress`` reports how many the fit has read."""
+        """Return all texts for a fit; ``progress`` reports the number of texts that were read."""
         texts = (text for _, text in self._documents.texts_after(0))
         return counted(texts, "fit", progress, len(self))
 
     def blocks(self, after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
-        """Iterate over blocks of seqs and texts of the documents after a seq."""
+        """Iterate over blocks of documents whose seq is above ``after``: the seqs and the texts."""
         return _blocks(self._documents.texts_after(after))
 
     def metadata(self, after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
-        """Iterate over blocks of seqs and metadata, as JSON, of the documents after a seq."""
+        """Iterate over blocks of documents whose seq is above ``after``: the seqs, and the metadata as JSON."""
         return _blocks(self._documents.metadata_after(after))
 
     def sample(self, count: int) -> list[str]:

@@ -24,11 +24,11 @@ from gem_index.text.tokens import tokenize
 
 __all__ = ["HeldTexts", "TextsById", "View"]
 
-# If a filter accepts at most this many vectors, all of them are scored, and the index is not used:
-_ENCODED_AT_ONCE = 2000  # if the vectors must be encoded,
-_SCORED_AT_ONCE = 20_000  # if the vectors are stored.
-_MOST_CORRECTED = 32  # words of a query, because each correction searches the whole vocabulary
-_MARGIN = 20  # additional results: cosines from texts may order results differently from cosines of stored vectors
+# If a filter accepts few vectors, an approximate index is not used: all accepted vectors are scored. The limits are:
+_ENCODED_AT_ONCE = 2000  # vectors that must be computed from the texts
+_SCORED_AT_ONCE = 20_000  # stored vectors
+_MOST_CORRECTED = 32  # words of a query; the limit exists because each correction searches the whole vocabulary
+_MARGIN = 20  # additional hits of the index, because cosines computed from texts may order the hits differently
 
 
 class TextsById(Protocol):
@@ -111,9 +111,9 @@ class View:
             The number of documents that the search needs; it determines how many candidates an approximate index
             proposes.
         allowed : int64 array, optional
-            Ascending seqs; no other is returned.
+            The seqs that may be returned, ascending. By default, all may be returned.
         documents : TextsById
-            If the snapshot has no vectors, the candidates of an approximate index are scored from these texts.
+            The texts from which candidates of an approximate index are scored, if cosines do not come from stored vectors.
         depth : int, optional
             The number of results of this call; k by default.
         """
@@ -173,7 +173,7 @@ class View:
         return found
 
     def _has_usable_vectors(self, snapshot: Snapshot) -> bool:
-        """Tell whether cosines come from the vectors of a snapshot rather than from texts."""
+        """Tell whether cosines are computed from the vectors of a snapshot; otherwise they are computed from texts."""
         return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
     def vectors(self, seqs: Ids, documents: TextsById) -> F32:
@@ -182,10 +182,10 @@ class View:
         if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
             places = np.searchsorted(snapshot.ids, seqs)
             if snapshot.index.whole(places).all():
-                return snapshot.index.take(places)  # not copied into a larger array
+                return snapshot.index.take(places)  # without a copy into a larger array
         in_tail = self.tail.holds(seqs)
         found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
-        in_tail[in_tail] = self.tail.counts[self.tail.places(seqs[in_tail])] == 1  # only whole ones
+        in_tail[in_tail] = self.tail.counts[self.tail.places(seqs[in_tail])] == 1  # only documents of one piece
         found[in_tail] = self.tail.take(self.tail.places(seqs[in_tail]))
         missing = ~in_tail
         if snapshot is not None and snapshot.kind.exact and missing.any():
@@ -200,13 +200,13 @@ class View:
         return found
 
     def synonyms_of(self, query: object) -> dict[str, tuple[str, ...]]:
-        """Return the forms in a query that have synonyms, each with the other forms to search for."""
+        """Return the forms (words or phrases) of a query that have synonyms, each with its synonyms."""
         if not isinstance(query, str):
             return {}
         return self.synonyms.found_in(query, self.pieces.analyzer)
 
     def rewritten(self, query: str) -> str:
-        """If no document contains a form of the query, replace this form by a synonym."""
+        """Return the query; a form (a word or phrase) that no document contains is replaced by a synonym."""
         return self.synonyms.rewritten(query, self.pieces.analyzer, self._documents_with_forms)
 
     def _documents_with_forms(self, forms: Sequence[str]) -> list[int]:
@@ -253,7 +253,7 @@ class View:
         return min(near, key=lambda other: (near[other], -held[other], other), default=None)
 
     def _documents_with_words(self, words: Collection[str]) -> dict[str, int]:
-        """Return the number of documents that contain each word, in any inflected form."""
+        """Return, for each word, the number of documents that contain the word in some inflected form."""
         terms = {word: self.pieces.analyzer.words(word) for word in words}
         counts = self._frequencies({term for of_one in terms.values() for term in of_one})
         return {word: max((counts[t] for t in terms[word]), default=0) for word in words}
@@ -293,13 +293,13 @@ class View:
         words, mean_terms = None, 1.0
         if self.snapshot is not None and len(self.snapshot.ids):
             words, mean_terms = self.snapshot.words, self.snapshot.mean_terms
-            found += words.match(terms, k, self._living(self.snapshot.ids, allowed))
+            found += words.match(terms, k, self._present(self.snapshot.ids, allowed))
         if len(self.tail):
             tail = self.tail.words.up_to_date()
             found += tail.match(terms, k, self.tail.ids, allowed, words, mean_terms)
-        return sorted(found, key=lambda hit: -hit[1])[:k]  # stable
+        return sorted(found, key=lambda hit: -hit[1])[:k]  # stable: equal scores keep their order
 
-    def _living(self, ids: Ids, allowed: Ids | None) -> Ids:
+    def _present(self, ids: Ids, allowed: Ids | None) -> Ids:
         """Return the documents of the snapshot that are present and accepted, ascending."""
         if allowed is None:
             return np.asarray(ids if self.alive.all() else ids[self.alive])
@@ -311,7 +311,7 @@ class View:
     def word_scores(
         self, parts: Sequence[CountedTexts], asked: Sequence[str]
     ) -> Callable[[Mapping[str, float]], list[float]]:
-        """Return a function that computes BM25 scores of given texts with the word statistics of the collection.
+        """Return a function that computes the BM25 scores of some texts with the word statistics of the collection.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ class View:
         parts : sequence of sequences of str
             The text to embed for each piece of each document.
         """
-        held = [self._held_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)]
+        held = [self._stored_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)]
         missing = [
             part
             for vectors, texts in zip(held, parts, strict=True)
@@ -357,7 +357,7 @@ class View:
             rows.append(vectors)
         return np.concatenate(rows)
 
-    def _held_pieces(self, seq: int, count: int) -> F32 | None:
+    def _stored_pieces(self, seq: int, count: int) -> F32 | None:
         """Return the stored vectors of a document's pieces, float16 or float32; None if their number is not ``count``."""
         vectors = None
         place = int(self.tail.places(np.array([seq]))[0])

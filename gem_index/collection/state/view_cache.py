@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class StaleStateError(Exception):
-    """A newer state has replaced this state, and its files were removed; try again in a new transaction."""
+    """A newer state exists, and the files of this older state were removed; try again in a new transaction."""
 
 
 class ViewCache:
@@ -67,7 +67,7 @@ class ViewCache:
             return self._view
 
     def encoder(self, connection: Connection, record: CollectionRecord) -> Encoder:
-        """Return the collection's encoder; it is opened once and caches word vectors. The index is not opened."""
+        """Return the collection's encoder, which is opened once, and caches word vectors; the index is not opened."""
         with self._encoder_lock:
             if self._encoder is None or self._encoder[0] != record.model_id:
                 model = ModelRepository(connection).get(record.model_id)
