@@ -1,4 +1,4 @@
-"""Measure the scores of a collection below which results are weak."""
+"""Measure the calibration of a collection: the scores below which results are weak."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gem_index.text.units import unit_spans
 __all__ = ["calibrate", "check_expected", "lowest_score", "part_of", "score_reached_by"]
 
 _WRONG = 0.1
-"""If right documents are given: the largest share of wrong first results among those at or above the score."""
+"""If right documents are given: at most this share of the first results at or above the score is wrong."""
 
 _LEFT_OUT = 0.7
-"""If no right documents are given: the score is this quantile of the best scores (docs/evaluation.md)."""
+"""If no right documents are given: the score is this quantile of the best scores of the queries (docs/evaluation.md)."""
 
 _SAMPLED = 1000  # documents
-_UNITS = 12  # words of a query that is a part of a document
-_LEAST = 10  # queries, because a share of one in ten cannot be measured with fewer
+_UNITS = 12  # words; a query from a document has so many
+_LEAST = 10  # queries; fewer cannot measure a share of one in ten
 _BLOCK = 256  # queries that are searched at once
 
 
@@ -68,7 +68,7 @@ def check_expected(access: CollectionAccess, queries: Mapping[str, Sequence[str]
     Raises
     ------
     InputError
-        If the collection does not have one of the right documents.
+        If one of the right documents is missing.
     """
     wanted = sorted({name for names in queries.values() for name in names})
     with access.reading() as rows:
@@ -82,7 +82,7 @@ def check_expected(access: CollectionAccess, queries: Mapping[str, Sequence[str]
 
 
 def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
-    """Return queries with the id of their document: each query is a part of a document of a sample."""
+    """Return queries that are parts of sampled documents, each with the id of its document."""
     rng = np.random.default_rng(0)
     found = {}
     for stored in texts.sampled(_SAMPLED):
@@ -93,7 +93,7 @@ def _parts(texts: CollectionTexts) -> dict[str, list[str]]:
 
 
 def part_of(text: str, rng: np.random.Generator, units: int = _UNITS) -> str:
-    """Return some consecutive words of a text, from a random place; they serve as a query."""
+    """Return consecutive words of a text, from a random place, as a query."""
     spans = unit_spans(text)
     begin = int(rng.integers(max(1, len(spans) - units + 1)))
     chosen = spans[begin : begin + units]
@@ -115,7 +115,7 @@ def _first_two(
 def _without_own(
     found: Sequence[SearchResults], own: Mapping[str, Sequence[str]]
 ) -> ModeCalibration:
-    """Return the calibration from the best score of each query, where the query's own document is left out."""
+    """Return the calibration of queries from documents; the document of a query does not count among its results."""
     scores = np.array(
         [
             next((hit.score for hit in hits if hit.id not in ids), 0.0)
@@ -127,7 +127,7 @@ def _without_own(
 
 
 def score_reached_by(scores: F64, quantile: float = _LEFT_OUT) -> float:
-    """Return a quantile of the best scores (n,), where each query's own document is left out."""
+    """Return the score that a share 1 - ``quantile`` of the queries reaches; ``scores`` (n,) are their best scores."""
     return float(np.quantile(scores, quantile))
 
 
@@ -148,7 +148,7 @@ def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -
 
 
 def lowest_score(scores: F64, wrong: Mask, share: float = _WRONG) -> float | None:
-    """Return the lowest score s such that ten results reach s, at most a share of them wrong; None if there is none.
+    """Return the lowest score such that ten results reach it, and at most a share of these is wrong; None without one.
 
     Parameters
     ----------

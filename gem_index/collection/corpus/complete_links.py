@@ -30,14 +30,14 @@ def complete_parts(
     labels: I32 | None,
     request: DuplicatesRequest,
 ) -> I32:
-    """Return the number of the part of each text of a group; every two texts of a part are near in at least one view.
+    """Divide a group into parts whose texts are all near each other in at least one view; return each text's part number.
 
     The first text begins a part. Each other text joins the first part whose texts are all near to it, or begins a new part.
 
     Parameters
     ----------
     texts : int32 array (n,)
-        Numbers of distinct texts.
+        The numbers of the group's distinct texts.
     vectors : float32 array (t, d)
     sets : tuple
         The trigrams of all texts; see :meth:`~gem_index.collection.corpus.wordings.Wordings.sets`.
@@ -83,7 +83,7 @@ def _rows(
 
 
 def _matrix(texts: I32, sets: tuple[I32, I64]) -> Any:
-    """Return the trigrams of texts as a matrix of ones, (n, m)."""
+    """Return a matrix (n, m) with a one for each text and each of its trigrams."""
     # imported here, because few commands need it
     from scipy.sparse import csr_array
 

@@ -22,7 +22,7 @@ from gem_index.text.tokens import WeightedText
 __all__ = ["Corpus", "read_corpus"]
 
 _BLOCK = 4096
-_HASH_BYTES = 16  # the chance that two of a billion texts share a hash is 1e-21
+_HASH_BYTES = 16  # among a billion texts, two texts have the same hash with a probability of 1e-21
 
 
 @dataclass(frozen=True)

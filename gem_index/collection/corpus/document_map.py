@@ -34,11 +34,11 @@ __all__ = ["colors_of", "draw_map", "kept_map", "make_map"]
 _LOG = logging.getLogger(__name__)
 
 _MOST = 200_000  # texts on the map, at most
-_NAMES_READ = 2_000  # documents that are read to find the names of fields
-_COLORS = 10  # values of a field that have a separate colour
+_NAMES_READ = 2_000  # documents; the names of fields are found in so many
+_COLORS = 10  # values of a field; each of them has a separate colour, all others share one
 _BLOCK = 4096
-_PATIENCE = 3600.0  # seconds to wait for a writer, because a map takes minutes to compute
-_LARGEST = 1e300  # the largest number for ranges; a field with a larger number is grouped by values
+_PATIENCE = 3600.0  # seconds; the time to wait for a writer is long, because a map takes minutes to compute
+_LARGEST = 1e300  # if a field has a larger number, its groups are values, not ranges
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
@@ -116,12 +116,12 @@ def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
 def _check_unchanged(
     before: CollectionRecord, now: CollectionRecord, *, some_deleted: bool
 ) -> None:
-    """Check that the model is unchanged, and that no document whose words are on the map was erased.
+    """Check that the model is unchanged, and that the map has no words of a document that was erased meanwhile.
 
     Raises
     ------
     InputError
-        If the model has changed, or such a document was erased.
+        If the model has changed, or a document was erased.
     """
     if now.map_directory != before.map_directory:
         raise InputError(
@@ -160,7 +160,7 @@ def colors_of(access: CollectionAccess, made: DocumentMap, name: str) -> MapColo
 
 
 def _frequent(values: Sequence[Any]) -> MapColors:
-    """Return a group for each most frequent value, a group for other values, and a group for documents without a value."""
+    """Return groups for the most frequent values, for all other values together, and for documents without a value."""
     labels = [None if value is None else _label(value) for value in values]
     counts = Counter(label for label in labels if label is not None)
     most = counts.most_common(_COLORS if len(counts) <= _COLORS else _COLORS - 1)

@@ -37,8 +37,8 @@ class Drift(Tabular):
     documents, since_fit : int
         The number of all documents, and the number of documents added after the fit.
     angles : tuple of float
-        Principal angles between the components of the model and those of a fit on the present texts, in degrees,
-        ascending. If the model has several encoders, the angles of all of them are here.
+        Principal angles between the components of the model and the components of a fit on the present texts, in degrees,
+        ascending; if the model has several encoders, the angles of all encoders.
     score_change : float
         The mean absolute difference of the cosine of two texts, between the model and a model that is fitted on the
         present texts.
@@ -99,7 +99,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
 def measure_drift(
     encoder: Encoder, fresh: Encoder, texts: Sequence[str], documents: int, since_fit: int
 ) -> Drift:
-    """Compare an encoder with an encoder that is fitted on the present texts, on pairs of some of these texts."""
+    """Compare an encoder with an encoder that is fitted on the present texts, by the cosines of pairs of texts."""
     angles: list[float] = []
     for old, new in zip(encoder.encoders, fresh.encoders, strict=True):
         ours, theirs = old.components.directions, new.components.directions

@@ -31,7 +31,7 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-_LEAST = 1e-12  # above 0, because a text without words has the cosine 0 with every text
+_LEAST = 1e-12  # the lowest threshold is above 0, because a text without words has the cosine 0 with every text
 
 
 def duplicates_of(
@@ -45,7 +45,7 @@ def duplicates_of(
     with Wordings() as wordings:
         corpus = read_corpus(access, where, show, wordings.add)
         sets = wordings.sets()
-        # Texts that differ by a contrast (a number, a negation, an opposite, an order) get different labels.
+        # Texts that differ by a number or a negation get different labels. Opposites and orders divide groups below.
         labels = None if request.contrasts else wordings.labels
         forests = _forests(corpus, sets, labels, request, report)
         firsts = next(iter(forests.values())).copy()
@@ -115,27 +115,27 @@ def _complete(
     request: DuplicatesRequest,
     group: I64,
 ) -> I32:
-    """Divide a group into parts in which every two texts are near; return the number of the part of each document."""
+    """Divide a group into parts whose texts are all near each other; return the part number of each document."""
     # texts are numbered in the order of their first documents
     texts, inverse = np.unique(corpus.texts[group], return_inverse=True)
     return complete_parts(texts, corpus.vectors, sets, labels, request)[inverse]
 
 
 def _joins(firsts: I32) -> bool:
-    """Tell whether any two of these documents are in the same component."""
+    """Tell whether two or more of these documents are in the same component."""
     return len(np.unique(firsts)) < len(firsts)
 
 
 def _divided(groups: list[I64], divide: Callable[[I64], I32]) -> list[I64]:
-    """Divide each group into the documents to which ``divide`` gives the same number."""
+    """Divide each group; documents with the same number from ``divide`` stay together."""
     divided = [group[part] for group in groups for part in _grouped(divide(group))]
     return sorted(divided, key=_largest_first)
 
 
 def _grouped(firsts: I32) -> list[I64]:
-    """Return the positions of each repeated value.
+    """Return the positions of each value that occurs at least twice.
 
-    The most frequent value comes first; equally frequent ones are in the order of their first positions.
+    The most frequent value comes first; equally frequent values are in the order of their first positions.
     """
     order = np.argsort(firsts, kind="stable")
     bounds = np.flatnonzero(np.diff(firsts[order])) + 1

@@ -45,10 +45,10 @@ OVERLAP = 0.7
 """The default threshold of the overlap of two wordings; ``python -m benchmarks.planted_duplicates`` measures it."""
 
 LEAST_OVERLAP = 0.25
-"""The least overlap of the wordings of two texts that the view ``meaning`` joins.
+"""The view ``meaning`` joins two texts only if their wordings have at least this overlap.
 
-If word vectors know only the letters of a language, any two texts in this language have a high cosine. Without this
-rule, 225 of 240 Arabic paragraphs were one group. docs/performance.md has the overlaps of pairs in ten dev sets.
+Word vectors may know only the single letters of a language. Then any two texts in this language have a high cosine.
+Without this rule, 225 of 240 Arabic paragraphs were one group. docs/performance.md has the overlaps of pairs in ten dev sets.
 """
 
 

@@ -146,7 +146,7 @@ class _Classifier:
 def _cross_validated(
     texts: Sequence[str], vectors: F32, names: Names, analyzer: Analyzer, show: Progress | None
 ) -> tuple[Names, int]:
-    """Return, for each text, the label from a classifier that learned from other texts; and return the number of parts."""
+    """Return, for each text, the label by a classifier that learned from other texts; also return the number of parts."""
     parts = min(_PARTS, min(Counter(names.tolist()).values()))
     split = _scikit_learn().model_selection.StratifiedKFold
     predicted = names.copy()

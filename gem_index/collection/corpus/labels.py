@@ -41,9 +41,9 @@ class LabelQuality:
     label : str
     examples : int
     precision : float
-        Among the examples to which the classifier gave this label, the share that have it; 0 without such examples.
+        Among the examples to which the classifier gave this label, the share that is right; 0 without such examples.
     recall : float
-        Among the examples that have this label, the share to which the classifier gave it.
+        Among the examples that have this label, the share to which the classifier gave this label.
     """
 
     label: str
@@ -67,14 +67,14 @@ class Labels(list[DocumentLabel], Tabular):
     parts : int
         The number of parts into which cross-validation divided the examples.
     unlabeled : int
-        The number of documents without a label, because they have no word or the probability is too low.
+        The number of documents that get no label, because they have no word or the probability is too low.
 
     Attributes
     ----------
     qualities, accuracy, interval, parts, unlabeled
         As above.
     changed : int
-        The number of documents whose field got another value.
+        The number of documents in which the label changed the field.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Labels(list[DocumentLabel], Tabular):
         return max(sizes) / sum(sizes)
 
     def field_values(self) -> dict[str, str]:
-        """Return each label by the id of its document, for :meth:`gem_index.Collection.set_field`."""
+        """Return the label of each document id, for :meth:`gem_index.Collection.set_field`."""
         return {each.id: each.label for each in self}
 
     def _repr_html_(self) -> str:

@@ -42,7 +42,7 @@ def main_groups(centres: F32, count: int) -> list[int]:
 def main_topics(
     topics: Sequence[Topic], groups: Sequence[int], words: TopicWords
 ) -> tuple[list[Topic], list[Topic]]:
-    """Return the topics with the names of their main topics; also return the main topics, the largest first.
+    """Return the topics, each with the name of its main topic, and the main topics, the largest first.
 
     Parameters
     ----------

@@ -30,9 +30,9 @@ _SHAPES = "os^D"  # matplotlib's markers; the page draws the same shapes
 _LABEL_WORDS = 2
 _LABEL_LETTERS = 40
 _LEGEND_LETTERS = 50
-_LINE = 0.028  # height of a label, as a share of the height of the map
-_LETTER = 0.006  # half of the width of a letter, as a share of the width of the map
-_TEXT = 300  # characters shown under the pointer
+_LINE = 0.028  # the height of a label, as a share of the height of the map
+_LETTER = 0.006  # half the width of a letter, as a share of the width of the map
+_TEXT = 300  # characters of a text that the page shows under the pointer
 _TEXTS = 6_000_000  # characters of all texts of a page; if there are many documents, each text is shorter
 _LEAST_TEXT = 60
 
@@ -72,7 +72,7 @@ def map_path(path: str | Path, *more: str) -> Path:
     Raises
     ------
     InputError
-        If the name has neither the ending of a page or a picture nor one of the endings in ``more``.
+        If the name has another ending than a page, a picture or the endings in ``more``.
     """
     found = user_path(path)
     endings = (".html", *_PICTURES, *more)
@@ -84,7 +84,7 @@ def map_path(path: str | Path, *more: str) -> Path:
 
 
 def write_map(drawing: MapDrawing, target: Path) -> None:
-    """Write a page, a picture or a table; the ending of the name, which :func:`map_path` has checked, decides.
+    """Write a page, a picture or a table, depending on the ending of the name; :func:`map_path` has checked the ending.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def write_map(drawing: MapDrawing, target: Path) -> None:
 
 
 def _labels(drawing: MapDrawing) -> list[tuple[str, float, float]]:
-    """Return the label of each group, and its position: the group's point that is nearest to the group's median."""
+    """Return the label of each group, and the label's position: the group's point nearest to the group's median."""
     found = []
     for number, group in enumerate(drawing.groups):
         mine = drawing.places[drawing.codes == number]
@@ -146,7 +146,7 @@ def _draw_picture(drawing: MapDrawing, path: Path) -> None:
         raise MissingExtraError("pictures of maps", "topics") from error
     with rc_context({"svg.hashsalt": "gem-index"}):  # equal maps give equal files
         figure = Figure(figsize=(14, 10))
-        axes = figure.add_axes((0.01, 0.01, 0.69, 0.98))  # the legend has the rest
+        axes = figure.add_axes((0.01, 0.01, 0.69, 0.98))  # the rest is for the legend
         size = float(np.clip(80_000 / max(len(drawing.ids), 1), 2, 16))
         for number, group in enumerate(drawing.groups):
             mine = drawing.places[drawing.codes == number]
@@ -179,7 +179,7 @@ def _draw_picture(drawing: MapDrawing, path: Path) -> None:
 
 def _page(drawing: MapDrawing) -> str:
     """Return a page that needs no other files."""
-    places = np.column_stack([drawing.places[:, 0], 1 - drawing.places[:, 1]])  # from the top
+    places = np.column_stack([drawing.places[:, 0], 1 - drawing.places[:, 1]])  # the page measures from the top
     upright = MapDrawing(drawing.ids, drawing.texts, places, drawing.codes, drawing.groups)
     length = max(_LEAST_TEXT, min(_TEXT, _TEXTS // max(len(drawing.ids), 1)))
     data = {

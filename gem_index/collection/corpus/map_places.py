@@ -15,8 +15,8 @@ from gem_index.settings import load_settings
 __all__ = ["load_tsne", "place_texts"]
 
 _PERPLEXITY = 30
-_EARLY, _LATE = 250, 500  # iterations: the defaults of van der Maaten and of the library
-_INTERPOLATED = 10_000  # points; for this many or more, forces are interpolated on a grid (FIt-SNE)
+_EARLY, _LATE = 250, 500  # iterations: the defaults of van der Maaten and of openTSNE
+_INTERPOLATED = 10_000  # points; from this number on, forces are interpolated on a grid (FIt-SNE)
 _STEP = 10  # iterations between two reports
 _FEWEST = 8  # texts; with fewer, neighbourhoods have no meaning
 
@@ -37,7 +37,7 @@ def load_tsne() -> Any:
 
 
 def place_texts(vectors: F32, show: Progress | None) -> F64:
-    """Return the position (n, 2) of each distinct text, from 0 to 1: t-SNE on their nearest neighbours."""
+    """Return the position (n, 2) of each distinct text, from 0 to 1, by t-SNE on nearest neighbours."""
     count = len(vectors)
     if count < _FEWEST:  # too few for neighbourhoods: the texts are placed on a line
         return np.column_stack([np.linspace(0.2, 0.8, count), np.full(count, 0.5)])

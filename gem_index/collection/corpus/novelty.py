@@ -1,4 +1,4 @@
-"""Measure by nearest neighbors whether new texts are about new subjects."""
+"""Measure whether new texts are about new subjects, by their nearest neighbors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEW = 5_000
 """The largest number of texts after the fit that are compared."""
 
 FEWEST = 20
-"""The smallest number of fitted texts, and the smallest number of new texts."""
+"""The smallest number of fitted texts, and also of new texts, for a comparison."""
 
 BOUND = 2.5
 """Half of the width of an interval, in standard errors; chosen by ``python -m benchmarks.novelty``."""
@@ -42,7 +42,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the new texts, its interval, and the share to expect if the new texts resemble the fitted texts."""
+    """A share of the new texts, its interval, and its expected value if the new texts resemble the fitted texts."""
 
     share: float
     low: float
@@ -63,9 +63,9 @@ class NovelDocument:
     ----------
     id, text : str
     similarity : float
-        The cosine of its text with the nearest fitted text.
+        The cosine of the document's text with the nearest fitted text.
     topic : int
-        The position of its topic in :attr:`Novelty.topics`.
+        The position of the document's topic in :attr:`Novelty.topics`.
     """
 
     id: str
@@ -81,17 +81,17 @@ class Novelty:
     Attributes
     ----------
     compared, fitted : int
-        The number of distinct texts that are compared: at most 5,000 texts after the fit, and at most 10,000 texts of
-        the fit. If there are more texts, they are taken at even intervals.
+        The numbers of distinct texts that are compared: at most 5,000 texts after the fit, and at most 10,000 texts of
+        the fit. If there are more texts, the compared texts are taken at even intervals.
     far : Share
-        The share of new texts that are far. The distance of a text is the distance to its nearest (other) fitted text. A
-        text is far if its distance is larger than the distances of 90 % of the fitted texts.
+        The share of new texts that are far. Each text, new or fitted, has a distance to its nearest other fitted text. A
+        new text is far if its distance is larger than the distances of 90 % of the fitted texts.
     together : Share
-        For each new text, the share of new texts among its 3 nearest texts; the average of these shares.
+        The mean, over the new texts, of the share of new texts among the 3 nearest texts.
     found : bool
         Whether the whole interval of at least one of the two shares is above its expected share.
     documents : tuple of NovelDocument
-        If new subjects are found: the far documents, the farthest first.
+        The far documents, the farthest first; empty if no new subjects are found.
     topics : tuple of Topic
         The topics of these documents, the largest first. The words of a topic distinguish it from the fitted texts.
         Without scikit-learn, there is one topic.
@@ -187,7 +187,7 @@ def _spread(seqs: Ids, most: int) -> Ids:
 def _distinct(
     documents: DocumentRepository, encoder: Encoder, seqs: Ids
 ) -> tuple[Ids, list[str], F32]:
-    """Return, for each distinct text with words, its first document, the text and its vector."""
+    """Return the distinct texts with words: for each, the seq of the first document, the text and the vector."""
     firsts: dict[str, int] = {}
     for seq, text in zip(seqs.tolist(), documents.texts(seqs.tolist()), strict=True):
         firsts.setdefault(text, seq)

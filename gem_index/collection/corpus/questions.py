@@ -1,4 +1,4 @@
-"""Methods of :class:`~gem_index.Collection` that read all its texts."""
+"""Methods of :class:`~gem_index.Collection` that read all texts of the collection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CorpusQuestions:
     access: CollectionAccess
 
     def sparse_encoder(self, progress: ProgressOption = None) -> SparseEncoder:
-        """Return an encoder that makes sparse vectors from words, with this collection's statistics, for a vector database.
+        """Return an encoder of sparse vectors for a vector database, with the word statistics of this collection.
 
         All present texts are read, and each piece counts as a text. A document with several pieces has a sparse and a
         dense vector for each piece; see :mod:`gem_index.sparse`.
@@ -63,8 +63,8 @@ class CorpusQuestions:
         near C.
 
         Vectors cannot distinguish "I can log in" from "I can not log in". So two texts of at most 100 characters are
-        not compared if their numbers differ, or if only one of them has a negation. Such short texts are also put into
-        different groups if they differ by opposites ("open" and "close", "on" and "off"), by a direction ("Paris to
+        not compared if their numbers differ, or if only one of them has a negation. Such short texts are also
+        put into different groups if they differ by opposites ("open" and "close", "on" and "off"), by a direction ("Paris to
         London") or by the order of the same words. Negations are known in 15 languages, opposites in nine.
 
         In the wording, marks of replies ("Re:", "FWD:") and a closing greeting with a name are ignored.
@@ -120,8 +120,8 @@ class CorpusQuestions:
     ) -> Topics:
         """Return the topics of the documents: k-means groups the vectors, and each topic is named by its words.
 
-        The same documents give the same topics. For k-means, equal texts count once; for the size of a topic, every
-        document counts.
+        The same documents give the same topics. In k-means, equal texts count once; in the size of a topic, each document
+        counts.
 
         Parameters
         ----------
@@ -178,9 +178,9 @@ class CorpusQuestions:
         Parameters
         ----------
         examples : str, Path or iterable
-            A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. Each record has a label, in
-            the field ``label`` or in the field that ``field`` names. The record also has the ``id`` of a document, a
-            ``text``, or both.
+            A file (.csv, .tsv, .xlsx, .parquet, .jsonl, .json), a data frame, or mappings. Each record has the label in
+            the field ``label``, or in a field with the name that ``field`` gives. The record also has the ``id`` of a
+            document, a ``text``, or both.
         field : str
             The metadata field for the labels; see :meth:`gem_index.Collection.set_field`. A document that is an example
             gets the label of the example.
@@ -191,7 +191,7 @@ class CorpusQuestions:
         dry_run : bool
             Do not write the labels.
         replace : bool
-            True: replace the field in documents that have it already. False: raise an error for them.
+            If documents already have the field: True replaces its value, False raises an error.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -220,7 +220,7 @@ class CorpusQuestions:
             )
 
     def document_map(self) -> DocumentMap | None:
-        """Return the map of the present fit, None if there is none; see :meth:`make_map`."""
+        """Return the map of the present fit; None if no map is stored; see :meth:`make_map`."""
         from gem_index.collection.corpus.document_map import kept_map
 
         return kept_map(self.access)
@@ -242,8 +242,8 @@ class CorpusQuestions:
         """Place the documents on a plane, with similar documents near each other, and store the map until the next refit.
 
         The places are a t-SNE (van der Maaten and Hinton, 2008) of the vectors. openTSNE computes the t-SNE, and starts
-        from the principal components. On one machine, the same documents give the same places. If a collection has more
-        than 200,000 distinct texts, 200,000 of them, at even intervals, get a place.
+        from the principal components. On one machine, the same documents give the same places. At most
+        200,000 distinct texts get a place; if there are more, the texts are taken at even intervals.
 
         Parameters
         ----------
@@ -269,10 +269,10 @@ class CorpusQuestions:
     ) -> Calibration:
         """Measure and store the score below which results are weak; later searches tell which results are weak.
 
-        With queries, each mode gets the lowest score for which at most one in ten first results at or above this score
-        is wrong. Without queries, at most 1,000 documents give one query each: twelve consecutive words of the
-        document, which is itself left out of the results. The score is then chosen such that seven in ten of these
-        queries have no result that reaches the score.
+        Each search mode has its own score. With queries, the score is the lowest score for which at most one in ten of the
+        first results at or above the score is wrong. Without queries, twelve consecutive words of a document are a
+        query, for at most 1,000 documents; the document itself is removed from the results of its query. The score is
+        then chosen such that for seven in ten queries no result reaches the score.
 
         A new model, chunking or language makes the calibration void. New documents do not make it void.
 
@@ -288,8 +288,8 @@ class CorpusQuestions:
         Raises
         ------
         InputError
-            If there are fewer than ten queries (without queries, fewer than ten documents with words), or if the
-            collection does not have an expected document; RecordError if a record has another form.
+            If there are fewer than ten queries; if no queries are given and fewer than ten documents have words; or if an
+            expected document is not in the collection. RecordError if a record has another form.
         """
         from gem_index.collection.corpus.calibrating import calibrate
         from gem_index.readers.expected import read_expected
@@ -300,7 +300,7 @@ class CorpusQuestions:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The result of the last :meth:`calibrate`; None without a calibration, or if the calibration is void."""
+        """The result of the last :meth:`calibrate`; None if there is no calibration, or if the calibration is void."""
         with self.access.reading() as rows:
             return calibration_of(rows.record, rows.index_fingerprint())
 
@@ -349,12 +349,12 @@ class CorpusQuestions:
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how much a refit would change the cosines, and whether the new documents are about new subjects.
 
-        The model is compared with a model that is fitted on all present texts, as in a refit. (A fit on a sample would
-        differ because of the sample's size.) So this takes as long as a fit, but less than a refit, which also encodes
-        and indexes.
+        The model is compared with a model that is fitted on all present texts, as in a refit, because a fit on a sample
+        would differ by the size of the sample alone. So the measurement takes as long as a fit. A refit takes longer,
+        because it also encodes and indexes the texts.
 
-        To find new subjects, the texts that came after the fit are compared with the texts of the fit by their nearest
-        neighbors; see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts.
+        To find new subjects, the nearest neighbors of the texts that came after the fit are searched among all texts;
+        see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts.
         The comparison uses at most 5,000 new and 10,000 fitted texts.
 
         Parameters

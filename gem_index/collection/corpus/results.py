@@ -37,7 +37,7 @@ class DuplicateGroup:
         The views that join at least two of the documents: ``wording``, ``meaning`` or both.
     overlaps : tuple of float
         The overlap of each document's wording with the first document's wording. The overlap is the number of trigrams
-        that both have, divided by the number of trigrams that at least one of them has (the Jaccard similarity).
+        that both wordings have, divided by the number of trigrams that at least one wording has (the Jaccard similarity).
     contrasts : tuple of str or None
         The contrast of each document with the first document: ``number``, ``negation``, ``opposite`` or ``order`` (of
         the same words); None without a contrast.
@@ -61,7 +61,7 @@ class DuplicateGroups(list[DuplicateGroup], Tabular):
 
     The table (:meth:`to_pandas`, :meth:`gem_index.Collection.write_rows`) has a row for each document. ``group`` is the
     id of the first document of the group, ``id`` the id of the document. ``score``, ``overlap`` and ``contrast``
-    compare it with the first document, and ``views`` are the views of the group.
+    compare the document with the first document. ``views`` are the views of the group.
     """
 
     columns = ("group", "id", "score", "overlap", "contrast", "views")
@@ -75,7 +75,7 @@ class DuplicateGroups(list[DuplicateGroup], Tabular):
                 yield dict(zip(self.columns, values, strict=True))
 
     def field_values(self) -> dict[str, str]:
-        """Return, by document id, the id of the first document of its group, for :meth:`gem_index.Collection.set_field`."""
+        """Return, for each document id, the id of its group's first document, for :meth:`gem_index.Collection.set_field`."""
         return {name: group.ids[0] for group in self for name in group.ids}
 
     def _repr_html_(self) -> str:
@@ -129,7 +129,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class TopicMapPoint:
-    """A document on a map of topics; ``topic`` is the position of its topic in the list."""
+    """A document on a map of topics; ``topic`` is the position of the document's topic in the list of topics."""
 
     id: str
     text: str
@@ -154,8 +154,8 @@ class DocumentMap:
     fields : tuple of str
         Names of metadata fields, the most frequent first.
     documents : int
-        The number of documents in the collection now. Some may have no place: documents that were added later, have no
-        word, or exceed the limit of 200,000 texts.
+        The number of documents in the collection now. A document has no place if it was added after the map was made, has
+        no word, or exceeds the limit of 200,000 texts.
     """
 
     ids: tuple[str, ...]

@@ -19,8 +19,8 @@ class TopicCounts(Tabular):
     Attributes
     ----------
     counts : dict
-        For each value, in ascending order, the number of documents by topic; a topic is given by its position in the
-        list.
+        For each value, in ascending order, the number of documents of each topic. The key of a topic is its position in
+        the list of topics.
     """
 
     columns = ("value", "topic", "name", "documents")
@@ -30,7 +30,7 @@ class TopicCounts(Tabular):
         self.counts = dict(sorted(counts.items()))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows, value by value; a pair of a value and a topic without a document has no row."""
+        """Iterate over the rows, value by value; a topic that has no document with the value has no row."""
         for value, sizes in self.counts.items():
             for topic, documents in sorted(sizes.items()):
                 row = (value, topic, self._topics[topic].name, documents)
@@ -40,7 +40,9 @@ class TopicCounts(Tabular):
 def count_topics(
     topics: Topics, rows: Iterable[Mapping[str, Any]], field: str, period: str | None
 ) -> TopicCounts:
-    """Count rows, each with a topic's number and a field, by the field's value or by the year, month or day of the value.
+    """Count rows by their topic and by the value of a field; with a period, by the year, month or day of the value.
+
+    Each row has ``topic``, the number of its topic, and may have the field.
 
     Raises
     ------

@@ -16,7 +16,7 @@ __all__ = ["TopicDocuments", "Topics"]
 
 
 class TopicDocuments(Tabular):
-    """A table with a row for each document: its ``id``, the position of its ``topic``, the names of topic and main topic.
+    """A table with a row for each document: ``id``, the position of its ``topic``, the names of topic and main topic.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Topics(list[Topic], Tabular):
     points : tuple of TopicMapPoint
         At most 10,000 documents, at even intervals, for a map.
     assigned : dict
-        By document id, the position of the document's topic in the list; None for a document without words. The
+        For each document id, the position of the document's topic in the list; None for a document without words. The
         documents are in the order in which they were stored.
     main : tuple of Topic
         The main topics, the largest first; empty if the caller did not request main topics. A main topic has all
@@ -85,7 +85,7 @@ class Topics(list[Topic], Tabular):
         return TopicDocuments(self)
 
     def field_values(self) -> dict[str, str]:
-        """Return, by document id, the name of its topic, for :meth:`gem_index.Collection.set_field`."""
+        """Return, for each document id, the name of the document's topic, for :meth:`gem_index.Collection.set_field`."""
         return {
             name: self[topic].name for name, topic in self.assigned.items() if topic is not None
         }

@@ -46,7 +46,7 @@ class TopicWords:
 
         @lru_cache(_REMEMBERED)
         def stems(word: str) -> tuple[tuple[str, str], ...]:
-            """Return the stems of a word, each with its written form; without blanks, pairs of characters are the stems."""
+            """Return the stems of a word, each with a written form; without blanks, stems are pairs of characters."""
             found = analyzer.words(word)
             if is_unspaced(word):
                 return tuple((stem, stem) for stem in found if stem not in self._stop)
@@ -57,7 +57,7 @@ class TopicWords:
         self._stems = stems
 
     def add(self, group: int, text: str) -> None:
-        """Count each stem of a text once, and the words that have this stem. URLs and HTML entities are not counted."""
+        """Count each stem of a text once, and the written words with this stem; ignore URLs and HTML entities."""
         found = {
             pair for word in set(tokenize(_NO_WORDS.sub(" ", text))) for pair in self._stems(word)
         }
@@ -67,7 +67,7 @@ class TopicWords:
         self._texts += 1
 
     def joined(self, groups: Sequence[int]) -> TopicWords:
-        """Return the counts of larger groups: for each group, ``groups`` has the number of its larger group."""
+        """Return the counts of larger groups; ``groups`` has, for each group, the number of its larger group."""
         larger = copy(self)
         larger._counts = [Counter[str]() for _ in range(max(groups) + 1)]
         for counts, group in zip(self._counts, groups, strict=True):
@@ -82,8 +82,7 @@ class TopicWords:
         - p is the share of the stem among the stems of the group, and q is its share among all stems. p log(p / q) is
           the stem's part of the divergence of the group's words from all words.
         - e, from 0 to 1, is the normalised entropy of the stem's shares: it tells how evenly the groups use the stem.
-          So a word
-          that most groups have, such as the name of a company, has a low score.
+          So a word that most groups have, such as the name of a company, has a low score.
 
         A single group cannot be compared with other groups. Then the score is p log(1 + t / n), where t is the number
         of texts, and n is the number of texts with the stem.
@@ -99,7 +98,7 @@ class TopicWords:
             stem: [counts[stem] / size for counts, size in zip(self._counts, sizes, strict=True)]
             for stem in named
         }
-        # each count is increased by one; without this, a stem that occurs once would count as uneven
+        # each count is increased by one; otherwise a stem that occurs only once would be as uneven as possible
         evenness = {
             stem: _evenness(
                 [
@@ -143,7 +142,7 @@ def _evenness(shares: list[float]) -> float:
 
 
 def topic_names(words: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a name for each topic: its first words, and a number if an earlier topic has the same first words."""
+    """Return a name for each topic: the topic's first words, with a number if an earlier topic has the same name."""
     found: list[str] = []
     for each in words:
         name = ", ".join(each[:_NAMING]) or "no words"

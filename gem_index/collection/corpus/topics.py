@@ -25,10 +25,10 @@ from gem_index.text.tokens import check_texts
 
 __all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_of"]
 
-_FITTED = 10_000  # texts for k-means; after k-means, all texts are assigned to the centres
+_FITTED = 10_000  # texts; k-means runs on so many, and then all texts are assigned to the centres
 _READ = 50_000  # texts whose words are counted
 _DRAWN = 10_000  # points of a map
-_MOST_TOPICS = 24  # the default limit, because a person can read a list of this length
+_MOST_TOPICS = 24  # the limit of the default number, because a person can still read a list of this length
 _RESTARTS = 3
 _EXAMPLES = 3
 _BLOCK = 4096
@@ -106,7 +106,7 @@ def _clustering() -> Any:
 
 
 def rows_with_words(vectors: F32) -> I64:
-    """Return the numbers of the vectors that are not zero."""
+    """Return the positions of the vectors that are not zero."""
     found = [
         begin + np.flatnonzero(np.any(vectors[begin : begin + _BLOCK], axis=1))
         for begin in range(0, len(vectors), _BLOCK)
@@ -143,7 +143,7 @@ def _described(
     show: Progress | None,
 ) -> Topics:
     """Return the topics with their words and examples, and the points of a map."""
-    # the number of documents of each topic; each of several equal texts counts
+    # the number of documents of each topic; documents with equal texts all count
     sizes = np.bincount(topics[corpus.texts] + 1)[1:]
     order = [int(t) for t in np.argsort(-sizes, kind="stable") if sizes[t]]
     firsts = np.unique(corpus.texts, return_index=True)[1]  # the first document of each text
@@ -209,7 +209,7 @@ def _described(
 def _assignment(
     documents: DocumentRepository, corpus: Corpus, topics: I32, places: Mapping[int, int]
 ) -> dict[str, int | None]:
-    """Return the position of each document's topic by id; documents that were deleted meanwhile are left out."""
+    """Return, for each document id, the position of the document's topic; leave out documents deleted meanwhile."""
     here = np.isin(corpus.seqs, documents.seqs())
     numbers = topics[corpus.texts[here]].tolist()
     ids = documents.ids_of(corpus.seqs[here])

@@ -20,10 +20,10 @@ _BLOCK = 1 << 22  # trigrams that are sorted at once
 
 
 class Wordings:
-    """Collects the wordings of texts, block by block; the number of a text is its position.
+    """Collects the wordings of texts, block by block. Texts have numbers, in the order in which they are added.
 
-    The trigrams are mapped from a temporary file, so the system can reclaim their memory. Use a ``with`` block; its end
-    removes the file.
+    The trigrams are mapped from a temporary file, so the system can reclaim their memory. Use a ``with``
+    statement: when the block ends, the file is removed.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,11 @@ class Wordings:
         self._sizes = array("i")
         self._numbers: dict[int, int] = {}  # the number of each trigram
         self._labels: dict[tuple[bool, tuple[str, ...]], int] = {}
-        self._keys: list[tuple[bool, tuple[str, ...]]] = []  # the facts of each label
+        self._keys: list[tuple[bool, tuple[str, ...]]] = []  # for each label: negated or not, and the numbers
         self._label_of = array("i")
         self._words = array("q")
         self._order = array("q")
-        self._signs: dict[int, Mapping[str, int]] = {}  # opposites, by text
+        self._signs: dict[int, Mapping[str, int]] = {}  # for the number of a text, its opposites: a side for each pair
 
     def __enter__(self) -> Wordings:
         return self
@@ -69,7 +69,7 @@ class Wordings:
         return np.array(self._label_of, np.int32)
 
     def sets(self) -> tuple[I32, I64]:
-        """Return the trigrams (m,) of all texts, and where each text begins (n + 1,).
+        """Return the trigrams (m,) of all texts, and the position (n + 1,) at which each text's trigrams begin.
 
         The trigrams of a text ascend, and rare trigrams have small numbers. The array of trigrams is mapped from the
         file.
@@ -96,7 +96,7 @@ class Wordings:
     def divide(self, texts: Sequence[int]) -> I32:
         """Return a number for each text; texts that differ by the order of words or by opposites have different numbers."""
         orders: dict[int, dict[int, int]] = {}  # for each set of words, the number of each order
-        known: list[dict[str, int]] = []  # for each side, the joined signs of its texts
+        known: list[dict[str, int]] = []  # for each side, the opposites of all its texts
         numbers: dict[tuple[int, int], int] = {}
         found = np.empty(len(texts), np.int32)
         for place, text in enumerate(texts):

@@ -197,7 +197,7 @@ class StoredDocuments:
 
     @property
     def sources(self) -> dict[str, Mapping[str, Any]]:
-        """The folders and queries that fill the collection, each with the arguments for its reader, without default values."""
+        """The folders and queries that fill the collection, each with its reader's arguments, without default values."""
         with self.access.reading() as rows:
             return {source.location: source.options for source in rows.sources.all()}
 
