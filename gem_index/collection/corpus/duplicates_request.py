@@ -48,7 +48,8 @@ LEAST_OVERLAP = 0.25
 """The view ``meaning`` joins two texts only if their wordings have at least this overlap.
 
 Word vectors may know only the single letters of a language. Then any two texts in this language have a high cosine.
-Without this rule, 225 of 240 Arabic paragraphs were one group. docs/performance.md has the overlaps of pairs in ten dev sets.
+Without this rule, 225 of 240 Arabic paragraphs were one group. docs/performance.md has the overlaps of pairs in ten
+dev sets.
 """
 
 

@@ -1,4 +1,4 @@
-"""The word statistics of documents that are embedded without a collection: a first pass over the documents counts words."""
+"""Count the words of documents that are embedded without a collection, before these documents are embedded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gem_index.text.languages import AUTO, SAMPLED, detect_language
 
 __all__ = ["CountedInputs", "WordCounting", "count_words"]
 
-_TOLD = 1000  # the progress is reported once per this many texts
+_TOLD = 1000  # texts between two reports of the progress
 
 
 class WordCounting(Protocol):
     """Counts the words of the documents that are embedded."""
 
     def __call__(self, chunking: Chunking, analyzer: Analyzer | None) -> SparseEncoder:
-        """Return the sparse encoder with the statistics of the pieces; if ``analyzer`` is None, this object chooses one."""
+        """Return the sparse encoder with the statistics of the pieces; without an analyzer, choose an analyzer."""
         ...
 
 
@@ -36,8 +36,8 @@ class CountedInputs:
     Attributes
     ----------
     documents : iterable of Document
-        The documents that are embedded. The documents are read twice, here and for embedding, so an iterator is not
-        possible.
+        The documents that are embedded. An iterator is not possible, because the documents are read twice: here, and
+        again for embedding.
     language : str
         A language code, or ``auto`` to detect the language.
     progress : callable, optional

@@ -41,10 +41,10 @@ __all__ = [
     "open_table",
 ]
 
-_COUNTED = 10_000  # a table of pieces with at most this many rows is read to count its documents
+_COUNTED = 10_000  # rows; only a table of pieces that is at most this large is read to count its documents
 
 EMBEDDED = "embedded"
-"""The token of a table that was filled without a collection begins with this word; then the chunking follows."""
+"""The first word of the token of a table that was filled without a collection; the chunking follows this word."""
 
 
 def embed_into(
@@ -57,14 +57,14 @@ def embed_into(
     chunking: Chunking | None = None,
     words: TableWords | None = None,
 ) -> PushReport:
-    """Encode documents and upsert them by id; nothing is deleted except pieces of earlier contents of the documents.
+    """Encode documents and upsert them by id; delete only pieces that earlier contents of these documents left.
 
     If ``words`` is given and ``options.words`` is set, a new table can be searched like the table of a push
     (:meth:`gem_index.Home.target`). Later runs do not change the table's word statistics.
 
-    A second run with the same documents changes nothing: after an interruption, run it again. Long texts become rows
-    ``id#1``, ``id#2``, ..., as in a push. From an existing table with pieces, only the rows of the given documents are
-    read. So, if this table has more than 10,000 rows, the report does not tell its number of documents.
+    After an interruption, run it again: a second run with the same documents changes nothing. Long texts become rows
+    ``id#1``, ``id#2``, ..., as in a push. In an existing table with pieces, only the rows of the given documents are
+    read. So, if the table has more than 10,000 rows, the report does not have the number of documents in the table.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def embed_into(
     FingerprintMismatchError
         If the table has vectors of another encoder.
     ConfigError
-        If a collection was pushed into the table, if it has another chunking, if the id of a document is also the
-        id of another document's piece, or if metadata cannot be stored.
+        If a collection was pushed into the table, if the table has another chunking, if the id of a document is also
+        the id of another document's piece, or if metadata cannot be stored.
     """
     check_texts(documents, "documents")
     started = time.monotonic()
@@ -123,9 +123,9 @@ class TableWords:
     counting: WordCounting
 
     def count(self, chunking: Chunking, rule: str) -> SparseEncoder:
-        """Return the sparse encoder with counted words; ``rule`` is the table's rule for sparse vectors, empty without one.
+        """Return the sparse encoder with counted words; ``rule`` is the table's rule for sparse vectors, or empty.
 
-        The sparse vectors of documents do not depend on the counts; only those of queries do.
+        Only the sparse vectors of queries depend on the counts; the sparse vectors of documents do not.
         """
         if not rule:
             return self.counting(chunking, None)
@@ -191,7 +191,7 @@ def open_table(
     if words is not None and options.words and not before:
         counted = words.count(cut, "" if table is None else table.schema.words)
     if table is None:
-        with_retries(target.live)  # connects again, because counting takes long
+        with_retries(target.live)  # connect again, because the connection may have been closed while words were counted
         held = counted is not None and word_dimensions(target)
         table = target.create(replace(schema, words=counted.rule if counted and held else ""))
     texts = 0 if counted is None else counted.texts
@@ -221,7 +221,7 @@ def fill_table(
     total : int
         The number of documents.
     added : int
-        The number of documents that the table did not have; only valid if texts are divided into pieces.
+        The number of documents that the table did not have before; only valid if texts are divided into pieces.
     """
     table, cut = opened.table, opened.chunking
     rows = iter(documents)
@@ -251,7 +251,7 @@ def finish_table(
     held: int | None = count
     if opened.chunking.chunk is None:
         added = count - opened.before
-    elif count <= _COUNTED:  # the number of rows is not the number of documents
+    elif count <= _COUNTED:  # rows are pieces: count the documents
         held = with_retries(_documents_in, table)
     else:
         held = None if opened.filled else added

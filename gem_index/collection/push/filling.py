@@ -50,7 +50,7 @@ class TableFilling:
     progress: Progress | None
 
     def run(self) -> Counts:
-        """Send changed documents, delete the rows of others, and return the counts.
+        """Send changed documents, delete the rows of documents that the collection no longer has, and return the counts.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class TableFilling:
     def _batches(
         self, assistant: ThreadPoolExecutor, difference: Difference
     ) -> Iterator[tuple[int, SentDocuments, TargetBatch]]:
-        """Yield, for each batch, the number of requested documents, the documents that still exist, and their rows.
+        """Yield, for each batch, the number of requested documents, the documents that still exist, and the rows of these.
 
         While the caller sends one batch, a second thread records the previous batch as acknowledged and prepares the
         next batch.
@@ -120,7 +120,7 @@ class TableFilling:
         self._note(acknowledged, None)
 
     def _note(self, acknowledged: list[SentDocuments], following: SentDocuments | None) -> None:
-        """Record the acknowledged batches, and empty their list; also record the documents that are sent next."""
+        """Record the batches in ``acknowledged``, and empty this list; also record the documents that are sent next."""
         done = acknowledged.copy()
         self.notes.announce(self.record, following, done)
         del acknowledged[: len(done)]

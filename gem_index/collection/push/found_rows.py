@@ -1,4 +1,4 @@
-"""The rows of a pushed table, scored for one query, and the results that are made from them."""
+"""The rows of a pushed table, scored for one query, and the results that are made from these rows."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ DEEPEST = 10_000
 WIDER = 4
 """The factor by which the number of requested rows grows while too few rows are found."""
 
-_CANDIDATES = 300  # in a table without sparse vectors, so many nearest rows are scored by words
-_FILTERED = 1000  # rows of the first request if this process applies a filter to them
-_FETCHED = 1000  # rows per request for the contents of rows
+_CANDIDATES = 300  # nearest rows; in a table without sparse vectors, they are scored by words
+_FILTERED = 1000  # rows of the first request, if this process must apply a filter to the rows
+_FETCHED = 1000  # rows whose contents are requested at once
 
 _T = TypeVar("_T")
 Accept = Callable[[Sequence[str]], Sequence[bool]]
@@ -83,7 +83,7 @@ class FoundRows:
         """Whether the filter accepted too few of the 10,000 best rows of the database."""
 
     def narrow(self, where: Mapping[str, Any]) -> None:
-        """Let the database search only among the rows that a filter may accept, if the database can do this."""
+        """If the database can filter rows, let it search only among rows that a filter may accept."""
         if isinstance(self._table, NarrowingTable):
             self._table = self._table.narrowed(conditions_of(where))
 
@@ -134,7 +134,7 @@ class FoundRows:
         }
 
     def _accepted_of(self, ask: Callable[[int], list[Neighbor]], depth: int) -> Hits:
-        """Return the first rows that the filter accepts; request more rows from the database until there are enough."""
+        """Return the best rows that the filter accepts; request more rows from the database until enough are accepted."""
         number = min(DEEPEST, depth if self._accept is None else max(depth, _FILTERED))
         while True:
             hits = with_retries(ask, number)
@@ -159,7 +159,7 @@ class FoundRows:
         return self._accepted
 
     def _place(self, name: str) -> int:
-        """Return the number of a row; rows with equal scores are ordered by this number."""
+        """Return the number of a row; equal scores are in the order of these numbers."""
         if name not in self._places:
             self._places[name] = len(self._names)
             self._names.append(name)
@@ -174,7 +174,7 @@ class FoundRows:
         return [self._documents.get(name) or TargetDocument(name, empty) for name in names]
 
     def _with_words(self, documents: list[TargetDocument]) -> list[TargetDocument]:
-        """Return rows with sparse vectors; if the table has none, they are computed from the texts."""
+        """Return rows with sparse vectors; if the table has no sparse vectors, compute them from the texts."""
         if self._words is None or self._table.schema.words:
             return documents
         if not self._table.schema.texts and documents:
@@ -192,7 +192,7 @@ class FoundRows:
         return self._words.dot(document.words) / MATCH_WEIGHT
 
     def _scored(self, hits: Hits) -> list[FoundRow]:
-        """Fetch rows, compute their scores, and return the rows, best first; rows that were deleted are left out."""
+        """Fetch rows, leave out deleted rows, and return the others with their scores, best first."""
         names = [self._names[place] for place, _ in hits]
         documents = [each for each in self._fetch(names) if each.id in self._documents]
         return sorted(map(self._row, documents), key=lambda row: -row.score)
@@ -211,7 +211,7 @@ def parts_of(items: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 def folded(rows: Sequence[FoundRow], pieces: bool) -> list[SearchResult]:
-    """Return a result for each document, with its best piece; if pieces are requested, return a result for each piece."""
+    """Return a result for each document, with the document's best piece; with ``pieces``, a result for each piece."""
     of_documents: dict[str, list[FoundRow]] = {}
     for row in rows:
         piece = piece_of(row.document.id, row.document.metadata)

@@ -15,7 +15,7 @@ _ASKED = 1000  # rows per request to a table
 
 
 def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dict[str, list[str]]:
-    """Return the rows that earlier contents of some documents left in a table.
+    """Return the rows that some documents already have in a table, from their earlier contents.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
     Returns
     -------
     dict of str to list of str
-        The ids of the rows of each document, the last piece first. The rows are deleted in this order, so an
-        interrupted deletion leaves the first pieces; from these, a later call finds the other pieces.
+        The ids of the rows of each document, the last piece first. The caller deletes the rows in this order. So an
+        interrupted deletion leaves the first pieces, and from the first pieces a later call finds the other pieces.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def earlier_rows(table: TargetTable, ids: Sequence[str], rows: PieceRows) -> dic
 
 
 def _owners(ids: Sequence[str], rows: PieceRows) -> dict[str, str]:
-    """Return the document of each row; raise ConfigError if two documents have the same row."""
+    """Return the document of each new row; raise ConfigError if a row belongs to two documents."""
     owners: dict[str, str] = {}
     of_rows = (
         name for name, count in zip(ids, rows.counts, strict=True) for name in repeat(name, count)
@@ -81,7 +81,7 @@ def _owners(ids: Sequence[str], rows: PieceRows) -> dict[str, str]:
 
 
 def _held(table: TargetTable, rows: Iterable[str]) -> dict[str, str]:
-    """Return the document of each row that the table has, in the order of the rows."""
+    """Return, for each of some rows that the table has, the document of the row, in the order of the rows."""
     wanted = list(dict.fromkeys(rows))
     held: dict[str, str] = {}
     for begin in range(0, len(wanted), _ASKED):

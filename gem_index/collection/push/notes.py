@@ -1,4 +1,4 @@
-"""The records of a target in SQLite: the state after the last push, and the documents that the target has acknowledged."""
+"""The records of a target in SQLite: the state after the last push, and the acknowledged documents."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Difference:
     Attributes
     ----------
     changed : int64 array (n,)
-        The documents whose present content the target does not have, by ascending ``seq``.
+        The documents that must be sent, because the target does not have their present content; by ascending ``seq``.
     held : int64 array (n,)
-        For each document, 1 if the target has an earlier content of it, else 0.
+        For each changed document, 1 if the target has an earlier content of the document, else 0.
     pieces : int64 array (n,)
-        For each document, an upper bound of the number of its rows in the target.
+        For each changed document, an upper bound of the number of rows that the document has in the target.
     stale : sequence of (str, int)
-        The id of each document that only the target has, and the number of its rows.
+        The id of each document that only the target has, and the number of rows of this document.
     new : bool
         Whether nothing has been sent to the target yet.
     """
@@ -87,7 +87,7 @@ class PushNotes:
             return targets.find(self._target, staged=True)
 
     def begin(self, fingerprint: str, *, texts: bool, staged: bool) -> TargetRecord:
-        """Record a new, empty table; the new record replaces the record of an earlier table."""
+        """Record a new, empty table; this record replaces the record of an earlier live or staged table."""
         with self._writing() as targets:
             token = secrets.token_hex(16)
             return targets.add(self._target, token, fingerprint, texts=texts, staged=staged)
@@ -124,7 +124,7 @@ class PushNotes:
             targets.forget(record.id, ids)
 
     def mark(self, record: TargetRecord, *, complete: bool) -> None:
-        """Record that a push is complete, or that a push has begun to write."""
+        """Record that a push is complete; with ``complete=False``, that a push has begun to write."""
         with self._writing() as targets:
             targets.mark(record.id, complete=complete)
 

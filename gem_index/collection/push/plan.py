@@ -1,4 +1,4 @@
-"""Plan a push: read the state of the target, and decide what the push does; nothing is changed."""
+"""Plan a push: read the state of the target, and choose the steps of the push, without any change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PushPlan:
 
 
 def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushOptions) -> PushPlan:
-    """Decide what a push with an encoder must do.
+    """Return the plan of a push; see :class:`PushPlan`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
         _check(str(target.url), live, record, notes)
     replaced = (
         options.full
-        or notes.staged is not None  # left by an interrupted full push
+        or notes.staged is not None  # an interrupted full push left it
         or record is None
         or (record.fingerprint, record.texts) != (fingerprint, options.texts)
     )

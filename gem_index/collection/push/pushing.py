@@ -1,8 +1,8 @@
 """Push a collection into a vector database; later pushes send its changes.
 
-SQLite records which contents the database has acknowledged (``target_documents``). A push sends the difference between
-the collection and these records. So, if a push is killed, the next push continues. No document is stored twice, because
-databases upsert by id. After a refit, a push fills a staged table, which then replaces the live table.
+SQLite stores which contents of documents the database has acknowledged (``target_documents``). A push sends the
+difference between the collection and these records. So, if a push is killed, the next push continues. No document is
+stored twice, because databases upsert by id. After a refit, a push fills a staged table, which then replaces the live table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def push(
 ) -> PushReport:
     """Update a target from a collection; see :meth:`gem_index.Collection.push`."""
     with _one_at_a_time(access.workspace):
-        # after the lock, because the database may be a file that another push has open
+        # only now that the lock is held, because the database may be a file that another push has open
         target = open_target(to) if isinstance(to, str) else to
         try:
             return _Push(access, target, options, progress).run()
@@ -56,7 +56,7 @@ def push(
 
 @contextmanager
 def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
-    """Hold the lock of a home's pushes."""
+    """Hold the lock that allows only one push of a home at a time."""
     lock = FileLock(workspace.root / "push.lock", timeout=workspace.settings.lock_timeout)
     try:
         with disk_errors(f"{workspace.root / 'push.lock'}"):
@@ -72,7 +72,7 @@ def _one_at_a_time(workspace: Workspace) -> Iterator[None]:
 
 
 class _Push:
-    """One push. It finishes an interrupted switch to a staged table, makes a plan, and carries out the plan."""
+    """One push: first finishes an interrupted switch to a staged table, then makes a plan and carries out the plan."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Push:
         )
 
     def _finish_switch(self) -> None:
-        """Finish the switch to a staged table if a push was killed during it."""
+        """If an earlier push was killed during the switch to a staged table, finish the switch."""
         staged = self._notes.staged
         if staged is None:
             return
@@ -220,7 +220,7 @@ class _Push:
         )
 
     def _made_by_this(self, record: TargetRecord) -> bool:
-        """Tell whether a table has vectors of this encoder, and texts if and only if this push has texts."""
+        """Tell whether a table has vectors of this push's encoder, and has texts exactly if this push sends texts."""
         return (record.fingerprint, record.texts) == (
             self._encoder.fingerprint,
             self._options.texts,
@@ -236,15 +236,15 @@ class _Push:
         )
 
     def _connected(self, schema: TargetSchema) -> TargetSchema:
-        """Return the schema, after connecting again.
+        """Connect again, and return the schema.
 
-        Making the schema can take long, and the server may have closed the connection.
+        To make the schema can take so long that the server closes the connection.
         """
         with_retries(self._target.live)
         return schema
 
     def _words_due(self) -> bool:
-        """Tell whether the live table's word statistics are too old, because the table has many more rows."""
+        """Tell whether the word statistics of the live table are too old, because the table has grown much since then."""
         record = self._notes.live
         if record is None:
             return False
@@ -253,6 +253,6 @@ class _Push:
         return texts is not None and self._notes.rows(record) >= OUTGROWN * max(1, texts)
 
     def _with_words(self) -> bool:
-        """Tell whether the live table has sparse vectors; if there is no table yet, whether the push will make them."""
+        """Tell whether the live table has sparse vectors; without a table, whether this push will send sparse vectors."""
         live = with_retries(self._target.live)
         return self._options.words if live is None else bool(live.schema.words)

@@ -2,8 +2,8 @@
 
 The query record of a table has the model without its word vectors, the chunking, and the sparse encoder of the words.
 The record is compressed, and stored as rows of a second table in the same database. The name of the second table ends
-in ``__query``. The second table can have two records, one of the live table and one of the staged table. So each of its
-rows has the token of the table that the row describes.
+in ``__query``. The second table can have two records: of the live table and of the staged table. So the name of each row
+begins with the token of the live or staged table.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from gem_index.text.chunking import Chunking
 __all__ = ["OUTGROWN", "QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
 
 OUTGROWN = 2
-"""Word statistics are too old if the table has at least this many rows per text of the statistics (docs/evaluation.md)."""
+"""Word statistics are too old if the table has at least this number of rows per counted text (docs/evaluation.md)."""
 
 _VERSION = 1
-_PART = 30_000  # characters per row; every engine can store a text of this length
+_PART = 30_000  # characters per row; every engine can store a text that is this long
 QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
 """The schema of the second table."""
-_NAMING = ("table", "collection", "index")  # options that name the table; a URL has one at most
+_NAMING = ("table", "collection", "index")  # options that name the table; a URL has at most one of them
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class QueryRecord:
 
     @classmethod
     def of_bytes(cls, content: bytes, name: str) -> QueryRecord:
-        """Return the record from the result of :meth:`to_bytes`; ``name`` is the target's name in messages.
+        """Return the record that :meth:`to_bytes` wrote; ``name`` is the target's name in messages.
 
         Raises
         ------
@@ -111,8 +111,7 @@ class QueryRecords:
     def texts_of(self, token: str) -> int | None:
         """Return the number of texts in the word statistics of a table.
 
-        None if there is no complete record. None also if an earlier version of gem-index wrote the record, without this
-        number.
+        None if there is no complete record, or if an earlier version of gem-index wrote the record without this number.
         """
         texts = self._noted(token).get("texts")
         return None if texts is None else int(texts)
@@ -138,7 +137,7 @@ class QueryRecords:
         """
         parts = self._parts(token)
         if parts is None:
-            parts = self._parts(token)  # again: a push has replaced the record
+            parts = self._parts(token)  # read it again: a push has just replaced the record
         try:
             content = base64.b64decode("".join(parts or []), validate=True)
         except ValueError:
@@ -168,8 +167,8 @@ class QueryRecords:
     def write(self, token: str, record: QueryRecord) -> None:
         """Store the record of a table; it replaces an earlier record.
 
-        The first row has a hash of the record, and the names of all other rows contain this hash. The first row is written
-        last. Until then, the rows of an earlier record stay complete.
+        The first row has a hash of the record, and the names of all other rows contain this hash. So the rows of an
+        earlier record stay complete until the first row is written, which is the last step.
         """
         data = record.to_bytes()
         text = base64.b64encode(data).decode()
@@ -197,11 +196,11 @@ class QueryRecords:
         """Delete the records of all tables except the tables with these tokens."""
         self._delete(lambda name: name.partition(" ")[0] not in tokens)
 
-    def _delete(self, wanted: Callable[[str], bool]) -> None:
-        """Delete the rows whose names ``wanted`` accepts."""
+    def _delete(self, condition: Callable[[str], bool]) -> None:
+        """Delete the rows for whose names ``condition`` is true."""
         table = self._table()
         names = [] if table is None else [each.id for each in table.documents()]
-        others = [name for name in names if wanted(name)]
+        others = [name for name in names if condition(name)]
         if table is not None and others:
             with_retries(table.delete, others)
 
@@ -223,7 +222,7 @@ def _rows(token: str, count: int, content: str) -> list[str]:
 def _url_beside(target: Target) -> TargetUrl:
     """Return the URL of the second table.
 
-    The engine may name this table. Otherwise the name is made from the name of the first table.
+    Some engines choose the name of the second table. For all others, it is made from the name of the first table.
     """
     url = target.url
     if isinstance(target, QueryTableTarget):

@@ -1,4 +1,4 @@
-"""Prepare the documents of a collection for a target: read them, divide them into rows, add the vectors."""
+"""Prepare documents of a collection for a target: read the documents, divide them into rows, and add vectors."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PushedRows:
             raise taken_id(next(iter(taken)), "build the collection without pieces")
 
     def _vectors_of(self, seqs: list[int], cut: PieceRows) -> F32:
-        """Return the vectors of rows: documents without pieces use stored vectors, the vectors of pieces are computed."""
+        """Return the vectors of rows: stored vectors for undivided documents, computed vectors for pieces."""
         if len(cut.ids) == len(seqs):
             return self._vectors(seqs, cut.embedded)
         whole = np.array(cut.counts) == 1
@@ -97,7 +97,7 @@ class PushedRows:
         return vectors
 
     def _vectors(self, seqs: Sequence[int], texts: Sequence[str]) -> F32:
-        """Return the vectors of documents, stored if the stored vectors are exact, else computed."""
+        """Return the vectors of documents: the stored vectors if they are exact, else computed vectors."""
         view: View = self._view
         if view.encoder.fingerprint != self.encoder.fingerprint:
             return self.encoder.encode(texts)  # the collection was refitted meanwhile

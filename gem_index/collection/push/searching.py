@@ -45,9 +45,9 @@ from gem_index.targets.url import TargetUrl
 
 __all__ = ["SearchedTarget"]
 
-_MANY_CANDIDATES = 1000  # rows of the first request for all results above a score
-_SAMPLED = 200  # the metadata fields are found in at most this many documents
-_SAMPLED_ROWS = 5000  # at most this many rows are read to find these documents
+_MANY_CANDIDATES = 1000  # rows of the first request, if all results above a score are requested
+_SAMPLED = 200  # documents, at most, in which the metadata fields are found
+_SAMPLED_ROWS = 5000  # rows, at most, that are read to find these documents
 _PIECES = 100  # pieces of a document that are read at once
 _OWN = ("query", "k", "where", "mode", "min_score", "why", "pieces", "offset", "correct")
 
@@ -104,7 +104,7 @@ class SearchedTarget:
 
     @property
     def sparse_encoder(self) -> SparseEncoder:
-        """The sparse encoder of the table; it makes vectors of queries for the database's own client."""
+        """The sparse encoder of the table, which makes vectors of queries for the database's own client."""
         return self._current().record.words
 
     def close(self) -> None:
@@ -120,11 +120,11 @@ class SearchedTarget:
     ) -> SearchResults:
         """Return the k best documents for a query; the scores are those of :meth:`gem_index.Collection.search`.
 
-        In a table with sparse vectors, the database finds candidates by meaning and by words. In another table, it
-        finds the 300 nearest rows (more for a larger k), and the words are then compared with the texts of these rows.
+        In a table with sparse vectors, the database finds candidates by meaning and by words. In any other table, the
+        database finds the 300 nearest rows (more for a larger k); then the words are compared with the texts of these.
         Each piece has its own score; a document has the score of its best piece. A filter has the same meaning as in a
-        collection. The database applies those conditions of the filter that it can compare. If the filter accepts too
-        few of the 10,000 best rows, all rows are read. Words are not corrected.
+        collection: the database applies the conditions that it can compare, then this process applies the whole filter.
+        If the filter accepts too few of the 10,000 best rows, all rows are read. Words are not corrected.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class SearchedTarget:
         EmptyTextError
             If the query has no word.
         InputError
-            If an option is not valid, or exists only for collections.
+            If an option is not valid, or only collections have the option.
         ConfigError
             If the mode is hybrid, and the table has neither sparse vectors nor texts.
         TargetUnavailableError
@@ -194,7 +194,7 @@ class SearchedTarget:
         Raises
         ------
         ConfigError
-            If the table holds no texts.
+            If the table stores no texts.
         TargetUnavailableError
             If the database does not answer.
         """

@@ -41,7 +41,7 @@ def storable(
     metadata: Sequence[Mapping[str, Any]],
     drop_unsupported: bool,
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the metadata that a target can store; if it can store all, return the same object.
+    """Return the metadata that a target can store; if the target can store all, return the same object.
 
     Raises
     ------
@@ -91,17 +91,17 @@ def batch_of(
 
 
 def send(table: TargetTable, batch: TargetBatch, old_rows: Sequence[str] = ()) -> None:
-    """Upsert documents, then delete rows that they no longer use; if the database is unavailable, try each step again.
+    """Upsert documents, then delete their old rows; if the database is unavailable, try each step again.
 
     Parameters
     ----------
     table : TargetTable
     batch : TargetBatch
     old_rows : sequence of str, optional
-        The ids of the rows that are in the table from earlier contents of the documents. Rows that the batch writes are not
-        deleted.
+        The ids of the rows that the documents have in the table from their earlier contents. Rows that the batch writes
+        again are not deleted.
     """
-    # The first attempt may have stored some of the rows, so for the others they are not new.
+    # The first attempt may have stored some of the rows. So the later attempts do not send the rows as new.
     attempts = chain([batch], repeat(batch.sent()))
     with_retries(lambda: table.upsert(next(attempts)))
     if old_rows:

@@ -1,1 +1,1 @@
-"""Change a collection: documents, fits, snapshots, exports."""
+"""Change a collection: store documents, fit models, write snapshots, export and import."""

@@ -36,7 +36,7 @@ class ShardPlan:
     Attributes
     ----------
     first : int
-        The ``seq`` of the first document; the next documents have the next numbers.
+        The ``seq`` of the first document; the following documents have consecutive seqs.
     index : str
         The index kind of the collection.
     folder : Path
@@ -44,7 +44,7 @@ class ShardPlan:
     report : callable, optional
         Called with stage, done and total.
     stop : threading.Event
-        Set when the shards are no longer needed.
+        The event is set when the shards are no longer needed; then stop.
     """
 
     first: int
@@ -55,7 +55,7 @@ class ShardPlan:
 
 
 MakeShards: TypeAlias = Callable[[ShardPlan], Sequence[Path]]
-"""Returns the folders of the shards; together, the shards have all documents, in their order."""
+"""A function that returns the folders of the shards; together, the shards have all documents, in order."""
 
 
 def ingest_shards(
@@ -76,8 +76,8 @@ def ingest_shards(
     documents : iterable of Document
         The documents, which are stored in one transaction.
     make_shards : callable
-        Makes the shards. The function runs in a separate thread while the documents are written; the commit waits for
-        the shards. During this time, no other process can write to the home.
+        Makes the shards, in a separate thread, while the documents are written. The commit waits for the shards. Until
+        the commit, no other process can write to the home.
     reading : mapping, optional
         The options for reading later files.
     progress : callable, optional
@@ -126,14 +126,14 @@ def _store(
     make_shards: MakeShards,
     plan: ShardPlan,
 ) -> tuple[UpsertReport, Sequence[Path]]:
-    """Store documents while their shards are made. Either both succeed, or nothing is stored."""
+    """Store documents while their shards are made; if the documents or the shards fail, nothing is stored."""
     with ThreadPoolExecutor(1) as pool:
         shards = pool.submit(make_shards, plan)
 
         def all_documents() -> Iterator[Document]:
             for document in documents:
                 if shards.done():
-                    shards.result()  # raises if it has failed
+                    shards.result()  # raises if the shards have failed
                 yield document
             shards.result()  # waits: the documents are committed after the shards are made
 

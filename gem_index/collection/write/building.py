@@ -78,7 +78,7 @@ def build_new(
 ) -> UpsertReport:
     """Create a collection, store its documents, and fit its model.
 
-    If an error occurs before the documents are stored, or no model can be fitted on them, the collection is removed.
+    The collection is removed if an error occurs before the documents are stored, or if no model can be fitted.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def build_new(
     """
     access = create(workspace, name, specs, choice)
     try:
-        # without an index, because nobody searches the collection before the fit
+        # no index yet, because nobody searches the collection before the fit
         report = upsert(access, intake, progress, index=False)
         if not report.documents:
             intake.check_any()
@@ -146,14 +146,14 @@ def _finish(
     """Store the reading options, then fit and index the documents; NotIndexedError if the fit or the index fails."""
     with as_not_indexed(access.name, report.documents, Action.REFIT):
         if reading is not None:
-            # after reading, because only then the types of columns are known
+            # stored only after the reading, which finds the types of columns
             keep_reading(access, reading.choices)
         bring_up_to_date(access, choice, progress)
         return _with_findings(access, report)
 
 
 def _with_findings(access: CollectionAccess, report: UpsertReport) -> UpsertReport:
-    """Return the report of a build; add the fingerprint, the language and the share of known words."""
+    """Add the fingerprint, the language and the share of known words to the report of a build."""
     now = access.status()
     with access.reading() as rows:
         texts = CollectionTexts(rows.documents).sample(SAMPLED)
@@ -186,7 +186,7 @@ def drop(workspace: Workspace, name: str) -> None:
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:
-    """Set the index kind of later snapshots; tell whether the present snapshot is missing or of another kind.
+    """Set the index kind of later snapshots; return True if there is no snapshot yet, or one of another kind.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
 
 
 def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
-    """Set the chunking; tell whether it has changed. If so, all texts must be encoded again."""
+    """Set the chunking; return True if it has changed, because then all texts must be encoded again."""
     with access.writing() as rows:
         if rows.record.chunking == chunking:
             return False
@@ -212,7 +212,7 @@ def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
 
 
 def use_language(access: CollectionAccess, language: str) -> bool:
-    """Set or detect the language of a collection; tell whether the terms of the texts change."""
+    """Set or detect the language of a collection; return True if the terms of the texts change."""
     with access.writing() as rows:
         before = rows.record.analyzer
         rows.names.use_analyzer(access.id, Analyzer(language).stored)
@@ -243,20 +243,20 @@ def bring_up_to_date(
 
 @contextmanager
 def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
-    """Turn a GemIndexError, OSError or MemoryError of the body into NotIndexedError; add a note to any other error.
+    """Turn a GemIndexError, OSError or MemoryError of the block into NotIndexedError; add a note to any other error.
 
-    The error tells that the documents are stored, and that ``action`` completes the index. A KeyboardInterrupt stays a
-    KeyboardInterrupt, with the NotIndexedError as its argument.
+    NotIndexedError tells that the documents are stored, and that ``action`` completes the index. A KeyboardInterrupt
+    is raised as a new KeyboardInterrupt, with the NotIndexedError as its argument.
 
     Raises
     ------
     NotIndexedError
-        If the body raises a GemIndexError, an OSError or a MemoryError.
+        If the block raises a GemIndexError, an OSError or a MemoryError.
     """
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        # unlike a DiskError, the new error tells what is stored and what to do
+        # the cause of a DiskError, because NotIndexedError itself tells what is stored and what to do
         cause = error.__cause__
         reason = cause if isinstance(error, DiskError) and isinstance(cause, OSError) else error
         raise NotIndexedError(name, documents, reason, action) from error

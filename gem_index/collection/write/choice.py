@@ -1,4 +1,4 @@
-"""The settings that a caller chooses, and whether an existing collection agrees with them."""
+"""The settings that a caller chooses, and the check that an existing collection has the same settings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
     Raises
     ------
     FingerprintMismatchError
-        If the choice has other vectors.
+        If the choice has other word vectors.
     ConfigError
         If the choice has another configuration, other weights, or an index that cannot be made.
     """

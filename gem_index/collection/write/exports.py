@@ -1,7 +1,7 @@
 """Write a collection to a JSON lines or Parquet file, with its model, texts, metadata and vectors.
 
 The first JSON line, or the metadata of the Parquet schema, describes the file and has the model. Each document has
-``id``, ``text``, ``metadata`` and ``vector``; it also has ``weights`` if the fields of its text have different weights.
+``id``, ``text``, ``metadata`` and ``vector``, and also ``weights`` if the fields of its text have different weights.
 An import restores the documents in their order and the stored model, bit for bit. The vectors in the file are for other
 systems: an import computes the vectors again from the texts.
 """
@@ -110,7 +110,7 @@ def write_export(
 
 
 def model_fields(model: ModelRecord) -> dict[str, Any]:
-    """Return a model as JSON values; the model's name in this home is left out."""
+    """Return a model as JSON values, without its name in this home."""
     fields = _fields(model)
     if model.parts:
         fields["parts"] = [_fields(part) | {"weight": part.weight} for part in model.parts]
@@ -155,7 +155,7 @@ def _write_parquet(
         [("id", text), ("text", text), ("metadata", text), ("vector", kind), ("weights", text)],
         metadata={"gem_index": json.dumps(head)},
     )
-    # dictionaries of these columns would take most of the time and save nothing: their values hardly repeat
+    # no dictionaries of the other columns: their values hardly repeat, so dictionaries would take time and save nothing
     with parquet.ParquetWriter(file, schema, use_dictionary=["metadata"]) as writer:
         for stored, vectors in blocks:
             columns = [

@@ -19,7 +19,7 @@ _NOT_IN_NAMES = '."[]$'  # characters with a meaning in filters
 
 
 def check_field(field: object) -> str:
-    """Return the name of a field, if filters can use it; else raise InputError."""
+    """Return the name of a field; raise InputError if filters cannot use this name."""
     if not isinstance(field, str) or not field.strip() or set(field) & set(_NOT_IN_NAMES):
         raise InputError(
             f"the field is {quoted(field)}; expected a name without {' '.join(_NOT_IN_NAMES)}, such as topic"
@@ -30,7 +30,9 @@ def check_field(field: object) -> str:
 def check_field_is_free(
     access: CollectionAccess, field: str, where: Mapping[str, Any] | None, replace: bool
 ) -> None:
-    """Check, before minutes of work, that a field can be written: no accepted document has it, or it may be replaced.
+    """Check, before minutes of work, that a field can be written.
+
+    Without ``replace``, no document that the filter accepts may have the field.
 
     Raises
     ------

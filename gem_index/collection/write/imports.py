@@ -60,8 +60,8 @@ def read_export(path: Path) -> Export:
     Raises
     ------
     InputError
-        If the file is not an export, or its head is malformed. If a document is damaged, the error is raised later,
-        while the documents are read.
+        If the file is not an export, or its head is malformed. For a damaged document, the error is raised later, while
+        the documents are read.
     """
     if path.suffix == ".parquet":
         pyarrow, parquet = load_pyarrow("reading")
@@ -211,7 +211,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
     value = fields.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
         problem = f"{name} is {quoted(value, 40)}, not a {kind.__name__}"
-        raise ValueError(problem)  # noqa: TRY004 - the value is in a file, not an argument
+        raise ValueError(problem)  # noqa: TRY004 - a TypeError is for arguments, this value is from a file
     if isinstance(value, str) and not value.isprintable():
         raise ValueError(f"{name} is {quoted(value, 40)}, which cannot be printed")
     if isinstance(value, str) and len(value) > _LONGEST[name]:
@@ -220,7 +220,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def model_of(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model that ``exports.model_fields`` wrote; it has no name. ValueError if it is malformed."""
+    """Return the model from fields of ``exports.model_fields``, without a name; ValueError if they are malformed."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]
@@ -268,7 +268,7 @@ def _encoder(fields: dict[str, Any], weight: float | None = None) -> ModelRecord
     for name in ("fingerprint", "vectors_fingerprint"):
         _hash(text, name)
     for name in VectorSpec.parse(text["vectors"]).names:
-        # only names, no paths: an export from elsewhere must not make this machine read a file
+        # names only, no paths, because the export of another machine must not make this machine read a file
         check_name("vectors", name)
     config = GemConfig.from_json(text["config"])
     dimension, sentences = (_field(fields, name, int) for name in ("dimension", "sentences"))
@@ -307,12 +307,12 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     Returns
     -------
     int
-        Number of documents in the file.
+        The number of documents in the file.
 
     Raises
     ------
     FingerprintMismatchError
-        If this home has other word vectors with the name of the model's word vectors.
+        If the home has other word vectors under the name that the model's word vectors have.
     InputError
         If a document is damaged.
     """

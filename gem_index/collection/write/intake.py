@@ -28,7 +28,7 @@ from gem_index.store.upsert import ForeignDocumentError, OnExisting, Upsert
 __all__ = ["DocumentInput", "Intake", "take_in"]
 
 DocumentInput: TypeAlias = FolderReader | QueryReader | Iterable[Document]
-"""One input of an upsert."""
+"""An input of an upsert: a folder, a query, or documents of the caller."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Intake:
     on_existing : {"replace", "keep", "refuse"}
         What happens to a document whose id is stored already.
     prune : bool
-        Delete each stored document of a folder or query whose file or row no longer exists.
+        In a folder or query, delete each stored document whose file or row no longer exists.
     total : int, optional
         The number of documents, if it is known before the documents are read.
     """
@@ -82,9 +82,9 @@ class Intake:
         return cls(parts, on_existing, prune, total)
 
     def check_any(self) -> None:
-        """Raise an error if there are files without text or queries without rows; the error names them.
+        """Explain why the inputs have no document: raise an error that names files without text or queries without rows.
 
-        The caller uses this after it has found no document in any input.
+        Call this only if no document was found in any input.
 
         Raises
         ------
@@ -108,10 +108,10 @@ class Intake:
 def take_in(
     rows: CollectionRows, intake: Intake, writing: Upsert, progress: Progress | None
 ) -> int:
-    """Write the documents of all inputs; return the number of other documents that were deleted.
+    """Write the documents of all inputs; return the number of deleted documents, which were not replaced.
 
-    In a folder, only new and changed files are read. In a query with ``since``, a row is read only if its value is at
-    least the highest value read before.
+    In a folder, only new and changed files are read. In a query with ``since``, only rows are read whose value in this
+    column is at least the highest value of earlier reads.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def take_in(
 
 @dataclass(frozen=True)
 class _Taking:
-    """Writes inputs in one transaction; each method returns the number of other documents that were deleted."""
+    """Writes inputs in one transaction; :meth:`part` returns the number of deleted documents, which were not replaced."""
 
     rows: CollectionRows
     writing: Upsert
@@ -223,10 +223,10 @@ class _Taking:
         return len(gone)
 
     def _take(self, documents: Iterable[Document], source: StoredSource) -> None:
-        """Write the documents of a source.
+        """Write the documents of a document source.
 
-        The documents may replace documents of a folder that no longer exists. If a file was given alone before, and now
-        its folder is given, the file's document may be replaced; the reverse is allowed too.
+        They may replace documents of a source whose folder no longer exists. They may also replace the document of a file
+        that was given alone before, if now its folder is given; and the reverse.
         """
         others = [other for other in self.rows.sources.all() if other.id != source.id]
         replaceable = [
@@ -276,14 +276,14 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 
 class _Present:
-    """The ids of a folder's documents in the collection, found by file; ``files`` has the paths of all known files."""
+    """Finds the stored ids of a file's documents; ``ids`` has all ids of the folder, ``files`` all known paths."""
 
     def __init__(self, ids: Sequence[str], files: Container[str]) -> None:
         self._ids = ids
         self._files = files
 
     def of(self, path: str) -> list[str]:
-        """Return the ids of a file: its path, or ``path#entry`` for each entry of an archive."""
+        """Return the ids of a file's documents: the path, or ``path#entry`` for each entry of an archive."""
         if kind_of(path) in ARCHIVES:
             begin = bisect_left(self._ids, f"{path}#")
             end = bisect_left(self._ids, f"{path}$", begin)  # the character after #
@@ -293,7 +293,7 @@ class _Present:
 
 
 def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
-    """Return the stored options of a database's query, if the collection has only one query of this database."""
+    """Return the stored options of the only query of a database; ConfigError if there is no query, or more than one."""
     known = [s for s in rows.sources.all() if s.location.startswith(f"{reader.database} ")]
     if len(known) != 1:
         found = f"{len(known)} queries of" if known else "no query of"
@@ -305,7 +305,7 @@ def _only_query(rows: CollectionRows, reader: QueryReader) -> dict[str, Any]:
 
 
 def _is_file_of(path: str, folder: str) -> bool:
-    """Tell whether a path is a file directly in a folder: file and folder then give its document the same id."""
+    """Tell whether a path is a file directly in a folder; then its document has the same id in both sources."""
     return str(Path(path).parent) == folder and os.path.isfile(path)  # noqa: PTH113 - False without permission to look
 
 

@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _StoredTexts:
-    """The input of a snapshot (a :class:`SnapshotSource`): a collection's texts in one transaction, and their encoder."""
+    """The :class:`SnapshotSource` of a snapshot: the texts of a collection in one transaction, and their encoder."""
 
     stored: CollectionTexts
     pieces: PieceEncoder
@@ -76,7 +76,7 @@ class _Plan:
     directory : Path
         The directory of the new snapshot.
     old : tuple of Path and FileTable, optional
-        The directory and files of an undamaged snapshot of the same encoder; its vectors and words are copied.
+        The directory and files of an undamaged snapshot of the same encoder, whose vectors and words are copied.
     shards : sequence of Path
         Snapshots that other machines built; together they have all documents.
     """
@@ -101,7 +101,7 @@ def publish(
 ) -> None:
     """Encode a collection's texts into a new snapshot, then switch to it in one transaction.
 
-    Searches use the old snapshot until the switch. A document that is written in the meantime is in the tail.
+    Searches use the old snapshot until the switch. Documents that are written before the switch are in the tail.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def publish(
     reuse : bool
         Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
-        Resume from the checkpoints of this refit, and write new ones. If this process is killed, the work is not lost.
+        Resume from the checkpoints of this refit, and write new checkpoints, so a killed process does not lose the work.
     shards : sequence of Path
         Snapshots that other machines built; together they have all documents, in their order.
     """
@@ -172,7 +172,7 @@ def _plan(
     unfinished: RefitCheckpoint | None,
     shards: Sequence[Path],
 ) -> _Plan:
-    """Decide which texts to encode, and which files to copy."""
+    """Return the plan: which texts are encoded, and which files are copied."""
     texts = CollectionTexts(rows.documents)
     pieces = PieceEncoder(encoder, rows.record.chunking, rows.record.analyzer)
     vectors = expected_pieces(texts, rows.record.chunking)
@@ -193,7 +193,7 @@ def _plan(
 def _reusable(
     folder: Path, row: SnapshotRecord | None, new: NewSnapshot
 ) -> tuple[Path, FileTable] | None:
-    """Return directory and files of the present snapshot; None if they are damaged or from another encoder."""
+    """Return directory and files of the present snapshot; None if it is damaged or another encoder made it."""
     if row is None or row.model_fingerprint != new.fingerprint:
         return None
     directory, files = folder / row.directory, json.loads(row.files)
@@ -210,7 +210,7 @@ def _write(access: CollectionAccess, plan: _Plan) -> SnapshotRecord:
     try:
         files = _write_as(plan, plan.new)
     except ConfigError as error:
-        # a small collection has too few documents to train this kind of index
+        # too few documents to train this kind of index
         _LOG.warning("%s; using a flat index until it has enough documents", error)
         kind = resolve_kind("flat", 0, plan.new.dimension)
         files = _write_as(plan, replace(plan.new, kind=kind, checkpoint=None))

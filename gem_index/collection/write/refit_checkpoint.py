@@ -1,4 +1,4 @@
-"""Save checkpoints of a refit on disk: if the process is killed, the same refit resumes from them."""
+"""Save checkpoints of a refit on disk, from which the same refit resumes after the process was killed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RefitCheckpoint:
     """The progress of one refit: its fitted model, and checkpoints of its index.
 
     The progress is stored in a folder inside the collection's folder. The name of this folder depends on everything
-    that determines the result. The next sweep (:mod:`gem_index.store.leftovers`) removes the progress of refits on
-    other documents. A refit that publishes an index removes all progress.
+    that determines the result of the refit. Progress is removed in two cases: a refit publishes an index, or a sweep
+    (:mod:`gem_index.store.leftovers`) finds that the documents have changed.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RefitCheckpoint:
         self._folder = folder / "unfinished" / name
 
     def fitted(self, encoder: Encoder, fit: Callable[[], object]) -> Encoder:
-        """Return the encoder that an interrupted refit has fitted; without one, fit ``encoder`` by ``fit`` and return it."""
+        """Return the encoder that an interrupted refit has fitted; if there is none, call ``fit`` and return ``encoder``."""
         model = self._folder / "model" / _MODEL
         if model.exists():
             try:

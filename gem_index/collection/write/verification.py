@@ -1,4 +1,4 @@
-"""Verify a collection: check the hashes of files and documents, and whether index and database have the same documents."""
+"""Verify a collection: check the hashes of files and documents, and compare the documents of index and database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["problems_of"]
 def problems_of(access: CollectionAccess, fix: bool, show: Progress | None = None) -> list[Problem]:
     """Return the problems of a collection's files and documents; see :meth:`gem_index.Collection.verify`."""
     with access.reading():
-        pass  # it exists
+        pass  # raises if the collection was dropped
     details = _index_problems(access)
     if details and fix:
         with index_errors(access):

@@ -39,12 +39,12 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 
-# A write makes a new snapshot in two cases. The added and deleted documents exceed both limits of documents, or the
-# characters of the tail exceed both limits of characters.
+# A write makes a new snapshot in two cases: the added and deleted documents exceed both limits for documents, or the
+# characters of the tail exceed both limits for characters.
 _TAIL_LIMIT = 5000  # added and deleted documents
 _TAIL_SHARE = 0.05  # added and deleted documents, as a share of the collection
-_TAIL_CHARACTERS = 100_000  # characters of the tail, which the next reader would have to encode
-_TAIL_BYTE_SHARE = 0.002  # characters per byte of the snapshot; a new snapshot copies most bytes
+_TAIL_CHARACTERS = 100_000  # characters of the tail, because the next reader must encode them
+_TAIL_BYTE_SHARE = 0.002  # characters of the tail per byte of the snapshot, most of which a new snapshot copies
 
 
 def upsert(
@@ -57,7 +57,7 @@ def upsert(
     """Store documents in one transaction; see :meth:`gem_index.Collection.upsert`.
 
     The caller holds the write lock of the home. If the tail becomes long and ``index`` is true, the transaction also
-    switches to a new snapshot. Then no reader has to encode a long tail.
+    switches to a new snapshot, because otherwise the next reader would have to encode a long tail.
     """
     started = time.monotonic()
     with access.writing() as rows:
@@ -66,7 +66,7 @@ def upsert(
         changed = writing.counts
         detected = detect_analyzer(rows)
         failed = shorten_tail(access, rows.connection, progress) if index else None
-        # counted before the commit, because an error after the commit would suggest that nothing was stored
+        # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
         total = rows.counts().documents
     warn_of_index(access, failed)
@@ -152,7 +152,7 @@ def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
 def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
     """Rebuild the index from the texts of the present documents."""
     with access.workspace.sweep_lock(), access.workspace.write_lock():
-        # the map is removed: the names of its topics are words of documents, perhaps of deleted ones
+        # remove the map, because the names of its topics may be words of deleted documents
         with access.reading() as rows:
             folder = access.map_folder(rows.record)
         if folder.exists():
@@ -163,9 +163,9 @@ def compact(access: CollectionAccess, progress: Progress | None = None) -> None:
 def shorten_tail(
     access: CollectionAccess, connection: Connection, progress: Progress | None = None
 ) -> Exception | None:
-    """If the tail is now long, write a new snapshot within a transaction; return the error if writing fails."""
+    """If the tail is now long, write a new snapshot in the caller's transaction; if this fails, return the error."""
     try:
-        rows = access.rows(connection)  # the rows of the collection now
+        rows = access.rows(connection)  # the rows as this transaction sees them
         if _has_long_tail(rows):
             publish_in(access, rows, access.encoder(rows), progress)
     except (GemIndexError, OSError, MemoryError) as error:
@@ -176,7 +176,7 @@ def shorten_tail(
 def warn_of_index(access: CollectionAccess, failed: Exception | None) -> None:
     """Warn after the commit that the index could not be written.
 
-    This is a warning and no error, because the documents are stored and searches find them.
+    This is only a warning, because the documents are stored and searches find them.
     """
     if failed is not None:
         _LOG.warning("the index of %s was not brought up to date: %s", access.name, failed)
