@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 
-_OPTIONAL = ("piece", "passage", "weak", "collection")  # to_dict leaves out those of these fields that are None
+# to_dict leaves out those of these fields that are None
+_OPTIONAL = ("piece", "passage", "weak", "collection")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checkpoints of an unfinished index, saved from time to time; an interrupted build resumes from the last one."""
+"""Save an unfinished index from time to time; an interrupted build resumes from the last checkpoint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Built", "Checkpoint"]
 
 _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # minimum seconds between two checkpoints
-_SHARE = 20  # minimum pause, as a multiple of the time that the last checkpoint took
+_SHARE = 20  # minimum pause between two checkpoints, as a multiple of the time that the last checkpoint took
 _META, _IDS, _COUNTS, _INDEX = "checkpoint.json", "ids.npy", "pieces.npy", "vectors.faiss"
 _FILES = (_IDS, _COUNTS, _INDEX)
 
@@ -107,7 +107,7 @@ class Checkpoint:
         return None
 
     def keep(self, built: Built, ids: Sequence[Ids], counts: Sequence[I64]) -> None:
-        """If a checkpoint is due, save the unfinished index of these documents; a disk error is only logged."""
+        """If a checkpoint is due, save the unfinished index with the ids and piece counts; a disk error is only logged."""
         started = time.monotonic()
         if started < self._due:
             return

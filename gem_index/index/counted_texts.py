@@ -11,11 +11,11 @@ from gem_index.text.analyzer import Analyzer
 
 __all__ = ["CountedTexts"]
 
-_OF_TERM = 130  # bytes of a term and its number in a dictionary, estimated
+_OF_TERM = 130  # bytes of a dictionary entry (a term and its number), estimated
 
 
 class CountedTexts:
-    """The counts of the terms of some texts; they never change.
+    """How often each term occurs in each of some texts; an object never changes.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class CountedTexts:
     begins : int64 array (t + 1,)
         The position in ``places`` where each of the t terms begins, and the position where the last term ends.
     places : int32 array (p,)
-        For each term, the places of the texts that contain it, ascending; the lists of all terms stand one after the
-        other.
+        For each term, the ascending positions of the texts that contain the term. The lists of all terms stand one
+        after the other.
     times : int32 array (p,)
         For each member of ``places``, how often the text contains the term.
     """
@@ -50,7 +50,7 @@ class CountedTexts:
             np.int64,
         )
         places = np.repeat(np.arange(len(texts)), counts)
-        # one number stands for a term and a place: sorting brings the places of each term together
+        # each number stands for a term and a text, and numbers of the same term are neighbours when they are sorted
         pairs, times = np.unique(codes * len(texts) + places, return_counts=True)
         self.begins = np.searchsorted(pairs, np.arange(len(self._codes) + 1) * len(texts))
         self.places = (pairs % max(len(texts), 1)).astype(np.int32)
@@ -68,7 +68,7 @@ class CountedTexts:
         return sum(array.nbytes for array in arrays) + _OF_TERM * len(self._codes)
 
     def of(self, term: str) -> tuple[I32, I32]:
-        """Return the places of the texts that contain a term, ascending, and the term's count in each of these texts."""
+        """Return the ascending positions of the texts that contain a term, and the count of the term in each of them."""
         code = self._codes.get(term)
         begin, end = (0, 0) if code is None else self.begins[code : code + 2]
         return self.places[begin:end], self.times[begin:end]

@@ -21,24 +21,25 @@ __all__ = ["TRAINING_VECTORS", "DenseIndex", "faiss_threads", "load_faiss", "spr
 
 
 TRAINING_VECTORS = 65_536
-"""Maximum number of vectors to train an index with."""
+"""The largest number of vectors with which an index is trained."""
 
-_PROBED_LISTS = 4  # a search probes one in 4 lists of an inverted file
-_HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction
+_PROBED_LISTS = 4  # a search reads one in 4 lists of an inverted file
+_HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction of a graph
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
 _MARGIN = 1.5  # safety factor on k / (share of accepted positions)
 
 _import_process: int | None = None
-"""The id of the process that imported FAISS: this process, or a process from which this process was forked."""
+"""The id of the process that imported FAISS: this process, or the process from which it was forked."""
 
 
 class DenseIndex:
     """Inner-product search over the vectors at positions 0 … n-1.
 
-    The index knows positions, not ids: the caller keeps an array with the id at each position. In a search, a mask
-    leaves out positions of deleted or filtered documents. After :meth:`open`, the index is read-only, because FAISS
-    aborts the process if a mapped index is changed.
+    The index knows positions, not ids: the caller has an array with the id at each position. In a search, a mask
+    excludes the positions of documents that are deleted or not accepted.
+
+    After :meth:`open`, the index is read-only, because FAISS aborts the process if a mapped index is changed.
 
     Parameters
     ----------
@@ -96,13 +97,13 @@ class DenseIndex:
             self._index.add(vectors)
 
     def keep(self, kept: Mask) -> bool:
-        """Remove the positions where ``kept`` (n,) is False; later positions move up.
+        """Remove the vectors at positions where ``kept`` (n,) is False; the positions of later vectors become smaller.
 
         Returns
         -------
         bool
-            False if nothing was changed, because this kind of index does not store its vectors consecutively; else
-            True.
+            Whether the vectors were removed. False if this kind of index cannot remove vectors, because it does not store
+            them consecutively; then nothing is changed.
         """
         faiss = load_faiss()
 
@@ -115,12 +116,12 @@ class DenseIndex:
 
     @property
     def joinable(self) -> bool:
-        """Whether :meth:`join` is possible; not for graphs, nor for indexes that refine the results of another index."""
+        """Whether :meth:`join` is possible: not for graphs, and not for indexes that refine another index's results."""
         faiss = load_faiss()
 
         codes = self._untransformed()
         joined = (faiss.IndexFlatCodes, faiss.IndexFastScan, faiss.IndexIVF)
-        # FAISS 1.13 stores the factors of RaBitQfs beside the codes, but merges only the codes
+        # false for RaBitQfs: FAISS 1.13 stores factors beside its codes, but merges only the codes
         return isinstance(codes, joined) and not hasattr(codes, "factors_storage")
 
     def join(self, other: DenseIndex) -> None:
@@ -141,7 +142,7 @@ class DenseIndex:
         return vectors
 
     def inner_products(self, positions: npt.NDArray[np.int64], query: F32) -> F32:
-        """Return the inner products (p,) of a query (dimension,) and the vectors at given positions of an exact index."""
+        """Return the inner products (p,) of a query (dimension,) with the vectors at some positions; only if exact."""
         products: F32 = self.take(positions) @ query
         return products
 
@@ -210,7 +211,7 @@ class DenseIndex:
         if k == 0:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         exact = isinstance(self._inner, load_faiss().IndexFlat)
-        # request one more result: it shows whether results after the last have the same product
+        # request one more result, to see whether further results have the same product as the k-th
         asked = min(k + 1, most) if exact else k
         while True:
             positions, scores, filtered = self._search_once(query, asked, accepted)
@@ -224,7 +225,7 @@ class DenseIndex:
                     positions, scores = self._reaching(query, least, accepted)
                 return _best(positions, scores, k)
             positions, scores = positions[:k], scores[:k]
-            # an approximate index may find fewer than k accepted positions: request more, in the end all
+            # an approximate index may find fewer than k accepted positions; then request more, and at last all
             if len(positions) == k or asked >= len(self):
                 return _best(positions, scores, k) if exact else (positions, scores)
             asked = min(len(self), max(4 * asked, int(_MARGIN * k * len(self) / most)))
@@ -232,7 +233,7 @@ class DenseIndex:
     def _reaching(
         self, query: F32, least: np.float32, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32]:
-        """Return all accepted positions whose inner product is at least ``least``; the index must be exact."""
+        """Return all accepted positions with an inner product of at least ``least``; the index must be exact."""
         below = float(np.nextafter(least, np.float32(-np.inf)))
         with faiss_threads(1):
             _, scores, positions = self._index.range_search(query[np.newaxis], below)
@@ -241,7 +242,7 @@ class DenseIndex:
         return positions, scores
 
     def _untransformed(self) -> Any:
-        """Return the index inside a transformation of the vectors, if there is one; else the index itself."""
+        """Return the inner index if the index transforms vectors first (``IndexPreTransform``); else the index itself."""
         faiss = load_faiss()
 
         if isinstance(self._inner, faiss.IndexPreTransform):
@@ -251,7 +252,7 @@ class DenseIndex:
     def _search_once(
         self, query: F32, k: int, accepted: Mask | None
     ) -> tuple[npt.NDArray[np.int64], F32, bool]:
-        """Search once; also tell whether the index has applied the mask itself."""
+        """Return positions, scores, and whether the index itself has applied the mask."""
         faiss = load_faiss()
 
         # one thread: OpenMP cannot divide one query, and waiting threads double the cost
@@ -313,7 +314,7 @@ def load_faiss() -> Any:
 
 
 def _prepare(index: Any) -> None:
-    """Set those parameters of an index whose default in FAISS is not good."""
+    """Set parameters of an index whose defaults in FAISS are bad."""
     faiss = load_faiss()
 
     inner = faiss.downcast_index(index)
@@ -322,11 +323,11 @@ def _prepare(index: Any) -> None:
     if isinstance(inner, faiss.IndexHNSW):
         inner.hnsw.efConstruction = _HNSW_BUILD_BREADTH
     elif isinstance(inner, faiss.IndexPQFastScan):
-        inner.pq.cp.min_points_per_centroid = 1  # FAISS would warn of a small collection
+        inner.pq.cp.min_points_per_centroid = 1  # otherwise FAISS warns of small collections
 
 
 def _first_line(error: Exception) -> str:
-    """Return the reason in a FAISS error, without the place in FAISS's source code."""
+    """Return the reason from a FAISS error, without the line of FAISS's source code."""
     return quoted_error(RuntimeError(str(error).strip().splitlines()[-1].split("failed: ")[-1]))
 
 
@@ -334,7 +335,7 @@ def _first_line(error: Exception) -> str:
 def faiss_threads(count: int | None = None) -> Iterator[None]:
     """Limit the threads that FAISS uses for the calling thread; the default in a forked process is one.
 
-    In a forked process, OpenMP's threads do not exist, and the process would wait for them forever.
+    A forked process does not have OpenMP's threads, and would wait for them forever.
     """
     faiss = load_faiss()
 

@@ -1,6 +1,6 @@
 """The metadata of a snapshot by field: the different values, and the value of each document.
 
-With these files, a filter is decided once per value instead of once per document.
+With these files, a condition of a filter is evaluated once per value, not once per document.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from gem_index.forking import cached_property
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 
 _HEADER = "fields.json"
-_MOST_VALUES = 65_535  # values of a field that a code can number; the code 0 means no value
-_MOST_FIELDS = 64  # stored fields; each takes two bytes per document, or eight for numbers
-_MOST_CHARACTERS = 8_000_000  # characters of the values of a field, as JSON
-_EXACT = 2**53  # up to here, float64 represents every whole number
+# different values of a field, because a code has 16 bits and the code 0 means no value
+_MOST_VALUES = 65_535
+_MOST_FIELDS = 64  # fields; each takes two bytes per document, or eight if it has numbers
+_MOST_CHARACTERS = 8_000_000  # characters of all different values of a field, as JSON
+_EXACT = 2**53  # up to this number, float64 represents every whole number
 _ZERO = r"\u0000"  # a zero byte in JSON
 
 _Places: TypeAlias = npt.NDArray[np.int64]
@@ -48,7 +49,7 @@ class Codes:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A field with many values, which are all numbers that float64 represents exactly.
+    """A field with many different values, if all values are numbers that float64 represents exactly.
 
     Attributes
     ----------
@@ -99,11 +100,11 @@ class SnapshotFields:
 
     @property
     def left_out(self) -> tuple[list[str], bool]:
-        """The names of fields whose values the files do not have, and whether there are more such fields."""
+        """Names of fields whose values are not in the files, and whether there are more such fields."""
         return self._header["left_out"], self._header["more"]
 
     def knows(self, name: str) -> bool:
-        """Tell whether the files have the values of a field; this is also true if no document has the field."""
+        """Tell whether the files know the value of a field for each document; also true if no document has the field."""
         header = self._header
         return name in header["fields"] or not (name in header["left_out"] or header["more"])
 
@@ -146,7 +147,7 @@ class FieldsWriter:
     Parameters
     ----------
     old : SnapshotFields, optional
-        The fields of earlier documents; new documents are added to them.
+        The fields of earlier documents, to which new documents are added.
     kept : bool array, optional
         For each earlier document, whether it is still present.
     """
@@ -220,7 +221,7 @@ class FieldsWriter:
 
 
 class _Field:
-    """One field of the documents so far: codes of values, or numbers if there are too many values."""
+    """The values of one field in all added documents: as codes, or as numbers if there are too many different values."""
 
     def __init__(self, before: int) -> None:
         self.numbers = False
@@ -230,7 +231,7 @@ class _Field:
 
     @classmethod
     def of(cls, column: Column, kept: npt.NDArray[np.bool_]) -> _Field:
-        """Continue a column."""
+        """Return a field that begins with the kept documents of an older column."""
         field = cls(0)
         if isinstance(column, Numbers):
             field.numbers, field._parts = True, [column.numbers[kept]]
@@ -247,7 +248,7 @@ class _Field:
         return [_json(key) for key in self._codes]
 
     def append(self, entries: Sequence[tuple[int, Any]], size: int) -> bool:
-        """Add ``size`` documents; ``entries`` has the place and the value of each document that has the field.
+        """Add ``size`` documents; ``entries`` has, for each of them with the field, its position and its value.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class _Field:
         return True
 
     def _use_numbers(self) -> bool:
-        """Turn codes into numbers; False if a value is not a number."""
+        """Replace codes by numbers; return False, without a change, if a value is not a number."""
         values = [value for _, value in self._codes]
         if not all(map(_is_number, values)):
             return False
@@ -296,7 +297,7 @@ class _Field:
 
 
 def _key(value: Any) -> tuple[type, Any]:
-    """Return the key of a value; 1, 1.0 and True have three keys, although they are equal in Python."""
+    """Return the key of a value, so that 1, 1.0 and True, which are equal in Python, have different keys."""
     if isinstance(value, list | dict):
         return dict, json.dumps(value, ensure_ascii=False)
     return type(value), value

@@ -21,7 +21,7 @@ def joined_forest(
     join: Callable[[int, I32], None],
     done: Callable[[int], None],
 ) -> I32:
-    """Return, for each of ``count`` items, the first item of its component.
+    """Return, for each of ``count`` items, the position of the first item of its component.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ def joined_forest(
         Joins the pairs of a task. The function gets the task and a forest, an int32 array (count,), and changes the
         forest.
     done : callable
-        Called with each task when the task is done; tasks come in order.
+        Called with each finished task, in the order of the tasks.
 
     Returns
     -------
     int32 array (count,)
-        The positions of these first items; an item that no task joined has its own position.
+        An item that no task joined has its own position.
     """
     forests = [np.arange(count, dtype=np.int32) for _ in range(threads)]
     free: SimpleQueue[I32] = SimpleQueue()

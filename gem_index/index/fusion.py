@@ -28,7 +28,7 @@ FUSIONS = ("weighted", "rrf")
 """The ways to fuse the two lists of a hybrid search: ``weighted`` by scores, ``rrf`` by ranks."""
 
 DEPTH = 30
-"""The length with which lists begin when they are fused by scores; :func:`fuse_scores` asks for longer ones if needed."""
+"""The first length of the lists that are fused by scores; :func:`fuse_scores` requests longer lists if necessary."""
 
 RANK_DEPTH = 100
 """The length of the lists to fuse by ranks."""
@@ -47,7 +47,7 @@ class ScoredLists(Protocol):
     def exact(self) -> bool:
         """Whether :meth:`nearest` is exact: no document outside its list has a larger cosine than the last entry.
 
-        An approximate index may miss documents; these are then found only by words.
+        If not, an approximate index may miss documents; these are found only by words.
         """
         ...
 
@@ -71,11 +71,11 @@ class ScoredLists(Protocol):
 def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
     """Return the k best by (cosine + 2.25 match) / 3.25, and their cosines; equal scores are in the order of seqs.
 
-    A cosine and a match do not depend on the other results, so if all results of a list are weak, they all get low scores.
+    A cosine and a match do not depend on the other results. So, if all results of a list are weak, all get low scores.
 
     The score of a document outside both lists is at most the fused score of the last entries of the two lists. While
-    this bound is above the k-th score, longer lists are requested. So, if the list of the nearest is exact, the result
-    is the same as if all documents were scored.
+    this bound is above the k-th score, longer lists are requested. So, if :meth:`ScoredLists.nearest` is exact, the
+    result is the same as if all documents were scored.
 
     Source: Fagin, Lotem and Naor, "Optimal aggregation algorithms for middleware" (the threshold algorithm), PODS 2001.
     """
@@ -91,17 +91,17 @@ def fuse_scores(lists: ScoredLists, k: int) -> tuple[Hits, dict[int, float]]:
 
 
 def _score_bound(hits: Hits, depth: int) -> float:
-    """Return an upper bound of the scores outside a list: its last score, or minus infinity if it has all documents."""
+    """Return an upper bound of the scores outside a list: the list's last score; -∞ if the list has all documents."""
     return hits[-1][1] if len(hits) >= depth else -math.inf
 
 
 def _fuse_lists(
     lists: ScoredLists, dense: Hits, matching: Hits, k: int, depth: int
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the cosines of the documents in two lists, and the scores of those that may be among the k best.
+    """Return the cosines of the documents in two lists, and the fused scores of documents that may be among the k best.
 
-    If a document is missing from one list, its score there is at most the score of the list's last entry. The missing
-    score is computed only if, with this bound, the document could be among the k best.
+    If a document is missing from one list, the missing score is at most the score of the list's last entry. The missing
+    score is computed only if the document could be among the k best with this upper bound.
     """
     cosine, match = dict(dense), dict(matching)
     least_cosine = dense[-1][1] if dense and lists.exact else 1.0
@@ -137,7 +137,8 @@ def fused(cosine: float, match: float) -> float:
 def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:
     """Return the k best documents by the sum of 1 / (60 + rank) over the first hundred entries of two lists.
 
-    Longer lists do not change these scores. Documents outside both hundreds follow, in the order of the dense list.
+    Longer lists do not change these scores. If k is larger, documents that are not in the first hundred of either list
+    follow, in the order of the dense list.
 
     Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
     """

@@ -14,7 +14,7 @@ Ids: TypeAlias = I64
 """Document numbers (``documents.seq``)."""
 
 Hits: TypeAlias = list[tuple[int, float]]
-"""Pairs (id, score)."""
+"""Pairs (seq, score)."""
 
 
 ROUNDING = 1e-6
@@ -22,7 +22,7 @@ ROUNDING = 1e-6
 
 
 def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best hits, best first; scores that differ only by rounding become one score, with ascending ids."""
+    """Return the k best hits, best first; hits whose scores differ only by rounding get one score, and ascend by id."""
     order = sorted(found, key=lambda pair: -pair[1])
     best: Hits = []
     end = 0
@@ -49,7 +49,7 @@ def members(ids: Ids, wanted: Ids) -> Mask:
     mask = np.zeros(len(ids), dtype=np.bool_)
     if (
         len(ids) and ids[-1] - ids[0] == len(ids) - 1
-    ):  # the ids have no gaps, so the place of an id is known
+    ):  # the ids have no gaps, so the position of an id can be computed
         inside = slice(*np.searchsorted(wanted, [ids[0], ids[-1] + 1]))
         mask[wanted[inside] - ids[0]] = True
         return mask

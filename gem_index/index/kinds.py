@@ -1,4 +1,4 @@
-"""The kind of a collection's FAISS index: chosen by the number of vectors, or given by a name or a factory string."""
+"""The kind of a collection's FAISS index: given by a name or a factory string, or chosen by the number of vectors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ KINDS = ("flat", "pq", "rabitq", "sq8", "ivf", "hnsw")
 """The short names of kinds; any other kind is a FAISS factory string."""
 
 _BREAK_EVEN = 20_000
-"""For this many vectors or more, product quantisation is faster than a flat scan (docs/performance.md)."""
+"""The number of vectors from which on product quantisation is faster than a flat scan (docs/performance.md)."""
 
 _CANDIDATES, _CANDIDATES_PER_RESULT = 200, 4
 _QUANTISED, _QUANTISED_PER_RESULT = (
     1000,
     20,
 )  # candidates of a product quantiser (docs/performance.md)
-_LEAST_PARTS = 64  # parts of a product quantiser, about; more if a part would be too long
-_LONGEST_PART = 4  # numbers in a part, at most
+_LEAST_PARTS = 64  # parts of a vector in a product quantiser; more if a part would be too long
+_LONGEST_PART = 4  # numbers in a part
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class IndexKind:
 
     @property
     def exact(self) -> bool:
-        """Whether the scores of the index are the exact cosines. If not, the candidates are scored again."""
+        """Whether the index computes exact cosines. If not, it proposes candidates, which are scored again."""
         return self.factory == "Flat"
 
     def candidates(self, k: int) -> int:
@@ -80,7 +80,7 @@ def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
 
 
 def _quantiser(dimension: int) -> str:
-    """Return the factory string of a product quantiser; zeros fill up a vector if equal parts do not divide it."""
+    """Return the factory string of a product quantiser; if equal parts do not divide a vector, zeros are appended."""
     numbers = min(_LONGEST_PART, max(1, round(dimension / _LEAST_PARTS)))
     parts = -(-dimension // numbers)
     padding = "" if parts * numbers == dimension else f"Pad{parts * numbers},"

@@ -1,4 +1,4 @@
-"""Search by words: BM25 over terms, with tantivy. `lexical_tail` scores documents that are not in the files yet."""
+"""Search the words of a snapshot: BM25 over terms, with tantivy. `lexical_tail` searches the newer documents."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _META, _FILES = (
     ".managed.json",
 )  # tantivy's list of segments, and its list of all files
 _WRITER_BYTES = 64_000_000
-_FEW_IDS = 300  # for at most this many ids, one query per id is faster than a set query
-_NAMED_IDS = 20_000  # if more ids are accepted, they are not part of the query
+_FEW_IDS = 300  # ids; for at most so many, one query per id is faster than a set query
+_NAMED_IDS = 20_000  # accepted ids; if there are more, hits are filtered after the search
 
 
 @cache
@@ -89,7 +89,8 @@ class LexicalIndex:
         self._folder = folder
         meta = json.loads((folder / _META).read_text())
         self.documents = sum(segment["max_doc"] for segment in meta["segments"])
-        index.register_tokenizer(_ANALYZER, FIRST.tantivy)  # unused: queries are made of terms
+        # tantivy requires an analyzer; it is not used, because queries are made of terms
+        index.register_tokenizer(_ANALYZER, FIRST.tantivy)
         index.config_reader(reload_policy="manual")
         self._searcher = index.searcher()
 
@@ -113,8 +114,8 @@ class LexicalIndex:
             The documents. An id occurs once for each piece of its document.
         analyzer : Analyzer
         old : Path, optional
-            The folder of an existing index by the same analyzer. Its files, which never change, are hard-linked, so the
-            new index also has its documents.
+            The folder of an existing index by the same analyzer, whose documents the new index also gets. The files of the
+            old index never change, so they are hard-linked.
         dead : int64 array, optional
             The documents of the old folder that the new index leaves out.
 
@@ -148,7 +149,9 @@ class LexicalIndex:
         folder.mkdir(mode=0o700)
         if old is not None:
             for path in old.iterdir():
-                if path.name.endswith(".json"):  # tantivy changes its lists of files
+                if path.name.endswith(
+                    ".json"
+                ):  # copied, because tantivy changes its lists of files
                     shutil.copyfile(path, folder / path.name)
                 elif path.suffix != ".lock" and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
@@ -180,10 +183,10 @@ class LexicalIndex:
 
     @staticmethod
     def join(folder: Path, parts: Sequence[Path]) -> None:
-        """Join several indexes of :meth:`write` in a new folder.
+        """Join several indexes that :meth:`write` wrote, in a new folder.
 
-        tantivy's segments are files that never change and have unique names: the files are linked, and the lists of
-        segments are concatenated.
+        tantivy's segments are files that never change and have unique names. So the files are linked, and only the lists
+        of segments are concatenated.
         """
         folder.mkdir(mode=0o700)
         metas = [json.loads((part / _META).read_text()) for part in parts]
@@ -217,7 +220,7 @@ class LexicalIndex:
         with _report_damage(folder):
             if os.access(folder, os.W_OK):
                 return cls(tantivy.Index.open(str(folder)), folder)
-            # tantivy would create a lock file in the folder
+            # a folder of links, because tantivy creates a lock file in the folder that it opens
             with tempfile.TemporaryDirectory(prefix="gem-index-") as links:
                 for path in folder.iterdir():
                     if path.suffix == ".lock":
@@ -243,7 +246,7 @@ class LexicalIndex:
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
     def match(self, terms: Mapping[str, float], k: int, wanted: Ids) -> Hits:
-        """Return the k best (id, score), best first; if an id has several texts, the best score counts.
+        """Return the k best (id, score), best first; an id with several texts has the score of its best text.
 
         Hits with equal scores are in the order of the files. This is the order of the ids, except in segments that
         tantivy has merged. A search with a smaller k returns the beginning of the result of a larger k.

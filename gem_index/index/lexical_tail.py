@@ -20,10 +20,10 @@ __all__ = ["LexicalTail"]
 
 
 class LexicalTail:
-    """A BM25 index in memory, over documents that are not in the files yet; adding is possible while other threads search.
+    """A BM25 index in memory, of documents that are not in the files yet; texts can be added while other threads search.
 
-    A document has the score that it would have in the files, because the constants are the same. If there are files,
-    their statistics are used.
+    The scores are comparable with the scores of the files: the constants are the same, and if there are files, their
+    word statistics are used.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class LexicalTail:
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
         self.vocabulary = Vocabulary()
-        # for each term, the ascending places of its texts, and its counts there
+        # for each term, the ascending positions of the texts that contain it, and its count in each of these texts
         self._postings: dict[str, tuple[list[int], list[int]]] = {}
-        # for each place, the id and the length of the text
+        # for each position, the id and the length of the text
         self._rows = np.zeros(0, np.int64), np.zeros(0, np.float64)
 
     @classmethod
     def of(
         cls, analyzer: Analyzer, parts: Sequence[CountedTexts], terms: Iterable[str]
     ) -> LexicalTail:
-        """Return an index of counted texts with only the given terms; the id of a text is its place."""
+        """Return an index of counted texts with only the given terms; the id of a text is its position."""
         tail = cls(analyzer)
         for part in parts:
             begin = len(tail)
@@ -82,14 +82,14 @@ class LexicalTail:
         for place, terms in enumerate(analysed, len(before)):
             for term, times in Counter(terms).items():
                 places, counts = self._postings.setdefault(term, ([], []))
-                # first the count, because other threads find the text by its place
+                # first add the count, because another thread reads it as soon as the list of positions has the text
                 counts.append(times)
                 places.append(place)
         added = np.array([len(terms) for terms in analysed], np.float64)
         self._rows = np.append(before, ids), np.append(lengths, added)
 
     def frequencies(self, terms: Iterable[str], alive: Ids) -> dict[str, int]:
-        """Return the number of texts that contain each term; only texts with an id in ``alive`` (ascending) count."""
+        """Return, for each term, the number of texts that contain it; only texts with ids in ``alive`` (ascending) count."""
         there = among(self._rows[0], alive)
         return {term: int(np.count_nonzero(there[self._of(term, there)[0]])) for term in terms}
 
@@ -107,7 +107,7 @@ class LexicalTail:
         Parameters
         ----------
         alive : int64 array
-            The ids that count, ascending. Texts with other ids are neither hits nor part of the statistics.
+            The ids of the texts to search, ascending. Other texts are no hits, and are not in the statistics.
         """
         ids, lengths = self._rows
         there = among(ids, alive)
@@ -140,7 +140,7 @@ class LexicalTail:
         return list(best.items())
 
     def _of(self, term: str, there: Mask) -> tuple[I64, I64]:
-        """Return the places and counts of a term; texts that were added after the mask ``there`` was made are left out."""
+        """Return the positions and counts of a term, without texts that were added after the mask ``there`` was made."""
         places, times = self._postings.get(term, ([], []))
         count = bisect_left(places, len(there))
         return np.array(places[:count], np.int64), np.array(times[:count], np.int64)

@@ -13,10 +13,11 @@ from gem_index.kernels.near_pairs import STEP, TILE, join_near, sketch_sets
 
 __all__ = ["near_components"]
 
-_SLACK = 1e-5  # more than the rounding error of a bound in float32
+_SLACK = 1e-5  # is added to a bound; larger than the rounding error of a bound in float32
 _SAMPLE = 20_000  # vectors from which the principal directions are computed
-_COMPARED = 2_000  # vectors, about, that are compared to choose the size of the bounds
-_SURVIVORS = 5e-4  # largest share of pairs that are far but pass the bound: about one in 2,000
+_COMPARED = 2_000  # vectors; about so many are compared to choose the number of numbers in a bound
+# the largest share of pairs that pass the bound although they are not near: one in 2,000
+_SURVIVORS = 5e-4
 _BLOCK = 8192  # vectors that are projected at once
 _TASK = 16  # tiles per task of a thread
 
@@ -30,9 +31,10 @@ def near_components(
     sets: tuple[I32, I64] | None = None,
     least_overlap: float = 0.0,
 ) -> I32:
-    """Return, for each vector, the first vector of its component; pairs with inner product >= threshold are joined.
+    """Return, for each vector, the position of the first vector of its component.
 
-    All pairs are tested, first by a bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality
+    A component has all vectors that pairs with an inner product >= threshold connect. All pairs are tested, first by a
+    bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality
     gives the bound x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts
     along the principal directions. Then the bound needs only few numbers. If the bound of a pair reaches the threshold
     and the pair is not joined yet, the pair is tested exactly.
@@ -50,14 +52,15 @@ def near_components(
     labels : int32 array (n,), optional
         Vectors of different labels are not joined.
     sets : tuple, optional
-        A set for each vector: the members (m,) of all sets, each set ascending, and the begin of each set (n + 1,).
+        A set for each vector: the members (m,) of all sets, each set ascending, and the positions (n + 1,) at which the
+        sets begin.
     least_overlap : float
-        The least Jaccard similarity: with ``sets``, two vectors are joined only if their sets reach it.
+        With ``sets``, two vectors are joined only if the Jaccard similarity of their sets is at least this number.
 
     Returns
     -------
     int32 array (n,)
-        The positions of these first vectors; a vector that is near no other vector has its own position.
+        A vector that is near no other vector has its own position.
     """
     count = len(vectors)
     if count < 2:
@@ -92,7 +95,7 @@ def near_components(
 
 
 def _tiles(vectors: F32, threshold: float) -> F32:
-    """Return the numbers (t, p, TILE) that bound inner products; p is a multiple of STEP."""
+    """Return the numbers from which bounds of inner products are computed, in tiles (t, p, TILE); STEP divides p."""
     sample = np.asarray(vectors[spread(np.arange(len(vectors)), _SAMPLE)])
     directions = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
     size = _size(sample[:: max(1, len(sample) // _COMPARED)], directions, threshold)
@@ -106,7 +109,7 @@ def _tiles(vectors: F32, threshold: float) -> F32:
 
 
 def _size(sample: F32, directions: F32, threshold: float) -> int:
-    """Return how many numbers per vector a bound needs, so that few pairs of a sample (s, d) need an exact test."""
+    """Return the number of numbers per vector for which only few pairs of a sample (s, d) need an exact test."""
     far = sample @ sample.T < threshold
     for size in range(2 * STEP, len(directions), STEP):
         short = _shortened(sample, directions, size)
@@ -116,7 +119,7 @@ def _size(sample: F32, directions: F32, threshold: float) -> int:
 
 
 def _shortened(vectors: F32, directions: F32, size: int) -> F32:
-    """Return the parts (n, size) of vectors (n, d) along the first directions; the last is the length of the rest."""
+    """Return vectors (n, d) as ``size`` numbers: the parts along the first directions, then the length of the rest."""
     short = np.zeros((len(vectors), size), np.float32)
     parts = np.asarray(vectors) @ directions[:, : size - 1]
     short[:, : parts.shape[1]] = parts

@@ -10,8 +10,8 @@ from gem_index.index.dense import faiss_threads, load_faiss, spread
 __all__ = ["nearest_among", "nearest_neighbors"]
 
 _EXACT = 20_000  # up to this many vectors, all pairs are compared
-_TRAINED = 40_000  # the largest number of vectors that an index is trained with
-_PROBED = 16  # lists that are searched; there are about 2 sqrt(n) lists
+_TRAINED = 40_000  # the largest number of vectors with which an index is trained
+_PROBED = 16  # lists that a search reads, of about 2 sqrt(n) lists
 
 
 def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
@@ -39,12 +39,12 @@ def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
         index.train(vectors[spread(np.arange(count), _TRAINED)])
         index.add(vectors)
         cosines, positions = index.search(vectors, k + 1)
-    # each vector also finds itself, except if k + 1 others are as near
+    # remove the vector itself from its neighbors; it is missing if k + 1 others are as near
     other = positions != np.arange(count)[:, np.newaxis]
     order = np.argsort(~other, axis=1, kind="stable")[:, :k]
     positions = np.take_along_axis(positions, order, 1)
     cosines = np.take_along_axis(cosines, order, 1)
-    missed = positions < 0  # the searched lists have too few vectors
+    missed = positions < 0  # too few vectors were in the lists
     return (
         np.where(missed, np.arange(count)[:, np.newaxis], positions).astype(np.int64),
         np.where(missed, -1, np.clip(cosines, -1, 1)).astype(np.float32),
@@ -52,7 +52,7 @@ def nearest_neighbors(vectors: F32, k: int) -> tuple[I64, F32]:
 
 
 def nearest_among(vectors: F32, queries: F32) -> F32:
-    """Return the cosine (m,) of each query (m, d) with the nearest unit vector (n, d); all pairs are compared."""
+    """Return, for each query (m, d), the cosine (m,) with the nearest of the vectors (n, d); all pairs are compared."""
     faiss = load_faiss()
     index = faiss.IndexFlatIP(vectors.shape[1])
     with faiss_threads():

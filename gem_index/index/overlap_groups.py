@@ -25,15 +25,17 @@ def overlap_components(
     report: Callable[[int, int], None] | None = None,
     labels: I32 | None = None,
 ) -> I32:
-    """Return, for each set, the first set of its component; pairs with a Jaccard similarity >= threshold are joined.
+    """Return, for each set, the position of the first set of its component.
+
+    A component has all sets that pairs with a Jaccard similarity >= threshold connect.
 
     Only pairs whose prefixes share a member are compared, but the result is the same as for all pairs (Bayardo, Ma and
     Srikant, "Scaling up all pairs similarity search", 2007).
 
-    The prefix of a set of s members is its first s - ⌈threshold · s⌉ + 1 members; all sets use one order of the
-    members. Two sets with enough similarity share at least ⌈threshold · s⌉ members, for the size s of each of the two
-    sets. So their first shared member is in the prefix of both. The rarest members come first, because then few
-    prefixes share a member.
+    The prefix of a set of s members is its first s - ⌈threshold · s⌉ + 1 members; all sets use the same
+    order of members. If two sets are similar enough, they share at least ⌈threshold · s⌉ members, where s is the size of
+    either set. So their first shared member is in the prefixes of both sets. The rarest members come first, because then
+    few prefixes share a member.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def overlap_components(
     Returns
     -------
     int32 array (n,)
-        The positions of these first sets. An empty set, or a set without a similar set, has its own position.
+        An empty set, or a set without a similar set, has its own position.
     """
     sizes = np.diff(begins).astype(np.int32)
     count = len(sizes)
@@ -92,7 +94,7 @@ def overlap_components(
 def _lists(
     members: I32, begins: I64, sizes: I32, order: I32, threshold: float
 ) -> tuple[I64, I32, I32]:
-    """Return the begin of each member's list of sets, the ranks of these sets, and the member's position in each set."""
+    """Return, for each member, where its list of sets begins; the sets, by rank; and the member's position in each set."""
     least = np.maximum(np.ceil(threshold * sizes - _SLACK), 1)
     lengths = np.where(sizes > 0, sizes - least + 1, 0).astype(np.int64)[order]
     ranks = np.repeat(np.arange(len(order), dtype=np.int32), lengths)

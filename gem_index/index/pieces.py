@@ -22,7 +22,7 @@ class PieceIndex:
     counts : int64 array (n,)
         The number of pieces of each document, at least 1.
     vectors : VectorRows or DenseIndex, optional
-        The exact vectors: the index itself if it is exact, else the rows beside the approximate index.
+        The exact vectors: an exact index itself, or the rows beside an approximate index.
     """
 
     def __init__(
@@ -47,14 +47,15 @@ class PieceIndex:
     def nearest(
         self, query: F32, k: int, accepted: Mask | None = None, proposed: int | None = None
     ) -> tuple[I64, F32]:
-        """Return the positions of the k best documents, best first, and the inner product of the best vector of each.
+        """Return the positions of the k best documents, best first, and the inner products of their best vectors.
 
         Parameters
         ----------
         query, k, accepted
-            As for :meth:`DenseIndex.nearest`, but k and the mask count documents.
+            As for :meth:`DenseIndex.nearest`, but for documents: k documents, and a mask of documents.
         proposed : int, optional
-            The number of vectors that an approximate index proposes, by default k. The exact vectors score them again.
+            The number of vectors that an approximate index proposes, by default k. The proposed documents are scored again
+            by exact vectors.
         """
         rows = None if accepted is None else np.repeat(accepted, self.counts)
         asked = max(k, proposed or k)
@@ -77,7 +78,7 @@ class PieceIndex:
         return int(np.count_nonzero(accepted) if self._one_each else self.counts[accepted].sum())
 
     def whole(self, positions: I64) -> Mask:
-        """Tell, for each position, whether its document has only one vector."""
+        """Return a mask of the positions whose documents have only one vector."""
         return np.asarray(self.counts[positions] == 1)
 
     def take(self, positions: I64) -> F32:

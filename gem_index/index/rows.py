@@ -1,4 +1,4 @@
-"""Vectors with 16 bits per number, beside an approximate index, from which the scores of candidates are computed."""
+"""Vectors with 16 bits per number, beside an approximate index, for the scores of its candidates."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class VectorRows:
         return found
 
     def _by_part(self, positions: I64) -> Iterator[tuple[npt.NDArray[np.int16], Mask | slice, I64]]:
-        """Yield each part with some of the positions, a mask of these positions, and their places in the part."""
+        """Yield, for each file with some of the positions: its rows, a mask of these positions, and their places in it."""
         if len(self._parts) == 1:
             yield self._parts[0], slice(None), positions
             return
@@ -105,15 +105,15 @@ class VectorRows:
 
 
 class RowsWriter:
-    """Appends vectors to a file of rows; if the file stays empty, the end of the ``with`` block removes it.
+    """Appends vectors to a file of rows; use a ``with`` block, which removes a file that stayed empty.
 
     Parameters
     ----------
     path : Path
-        The file to write. If the file exists, a copy of the rows to keep replaces it.
+        The file to write. An existing file is replaced by a copy of its first ``keep`` rows.
     dimension : int
     keep : int
-        The number of rows of an existing file to keep.
+        The number of rows that an existing file keeps.
     """
 
     def __init__(self, path: Path, dimension: int, keep: int = 0) -> None:
@@ -121,7 +121,7 @@ class RowsWriter:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         size = keep * dimension * _TYPE.itemsize
         self._hash = hashlib.sha256()
-        # write a copy: before a kill, a snapshot that is in use may have linked the old file
+        # write a copy, because a snapshot in use may have linked the old file before a process was killed
         new = path.with_name(f".{path.name}.new")
         self._file = new.open("wb")
         for block in _blocks(path, size):
@@ -164,8 +164,8 @@ class RowsWriter:
 def continued(old: Path, folder: Path, dimension: int) -> RowsWriter:
     """Link the rows of an old folder into a new folder; return a writer for the rows after them.
 
-    Not all files are linked. If a file is at most as large as all files after it together, this file and the files
-    after it are copied into one new file. So there are few files, and each row is seldom copied.
+    Small files at the end are not linked, but copied into one new file: the first file that is not larger than all
+    files after it together, and all files after it. So there are few files, and each row is seldom copied.
     """
     files = _files(old)
     sizes = [path.stat().st_size for path in files]
@@ -187,7 +187,7 @@ def linked(folder: Path, olds: Sequence[Path]) -> None:
 
 
 def rows_digest(path: Path, rows: int, dimension: int) -> str:
-    """Return the SHA-256 of the first rows of a file."""
+    """Return the SHA-256 of the first ``rows`` rows of a file."""
     found = hashlib.sha256()
     for block in _blocks(path, rows * dimension * _TYPE.itemsize):
         found.update(block)
@@ -204,7 +204,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _blocks(path: Path, size: int) -> Iterator[bytes]:
-    """Iterate over the first bytes of a file."""
+    """Iterate over the first ``size`` bytes of a file, in blocks."""
     if not size:
         return
     with path.open("rb") as file:

@@ -50,7 +50,7 @@ class Snapshot:
     Attributes
     ----------
     fields : SnapshotFields, optional
-        The metadata by field. None if there are few documents, or if an earlier version wrote the snapshot.
+        The metadata by field. None if there are few documents, or an earlier version of gem-index wrote the snapshot.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Snapshot:
 
     @staticmethod
     def damage(directory: Path, files: FileTable) -> list[str]:
-        """Return one line of text for each file that is missing or changed."""
+        """Return a line of text for each file that is missing or has changed."""
         lines = []
         for name, expected in files.items():
             path = directory / name
@@ -124,7 +124,7 @@ class Snapshot:
 
 
 def piece_counts(directory: Path, documents: int) -> I64:
-    """Return the number of pieces of each document; without a file of these numbers, each document has one piece."""
+    """Return the number of pieces of each document; if no file has these numbers, each document has one piece."""
     path = directory / COUNTS
     if not path.exists():
         return np.ones(documents, np.int64)
@@ -142,7 +142,7 @@ def open_fields(directory: Path) -> tuple[SnapshotFields, Ids] | None:
     Raises
     ------
     CorruptionError
-        If the ids cannot be read, or the numbers of ids and of documents in the fields differ.
+        If the ids cannot be read, or the fields are those of another number of documents.
     """
     fields = fields_of(directory)
     if fields is None:
@@ -161,7 +161,7 @@ def open_fields(directory: Path) -> tuple[SnapshotFields, Ids] | None:
 def values_of(
     directory: Path, index: DenseIndex, exact: bool, dimension: int
 ) -> DenseIndex | VectorRows | None:
-    """Return the exact vectors of a snapshot; None if an earlier version stored only an approximate index."""
+    """Return the exact vectors of a snapshot; None if an earlier version of gem-index stored only an approximate index."""
     if exact:
         return index
     return VectorRows.open(directory / ROWS, dimension) if (directory / ROWS).is_dir() else None

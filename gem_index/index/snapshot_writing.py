@@ -51,7 +51,7 @@ __all__ = [
 
 _BLOCK = 4096
 _LEAST_DOCUMENTS = 20_000
-"""Snapshots with fewer documents have no files of fields: without them, a filter takes at most 15 ms."""
+"""A snapshot with fewer documents has no files of fields, because a filter then takes at most 15 ms without files."""
 
 Blocks: TypeAlias = Iterable[tuple[Ids, Sequence[str]]]
 """Blocks of ids (``documents.seq``, ascending over all blocks) with a text for each id."""
@@ -61,11 +61,11 @@ class SnapshotSource(Protocol):
     """The documents of a snapshot, and the functions that encode them."""
 
     def texts(self, after: int) -> Blocks:
-        """Iterate over the texts of the documents after an id."""
+        """Iterate over the texts of the documents with an id above ``after``."""
         ...
 
     def metadata(self, after: int) -> Blocks | None:
-        """Iterate over the metadata (JSON) of the documents after an id; return None to write no files of fields."""
+        """Iterate over the metadata (JSON) of the documents with an id above ``after``; None if fields are not written."""
         ...
 
     def parts(self, texts: Sequence[str]) -> tuple[Sequence[str], I64]:
@@ -81,7 +81,7 @@ class SnapshotSource(Protocol):
         ...
 
     def report(self, stage: str, last: int) -> None:
-        """Report that a stage is finished up to an id."""
+        """Report that a stage is finished up to the document ``last``."""
         ...
 
 
@@ -166,7 +166,7 @@ def join_snapshots(
     Returns
     -------
     mapping
-        Hash and size of each file.
+        The hash and size of each file.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def _new_rows(new: NewSnapshot, rows: Path) -> RowsWriter | None:
 
 
 def _add_after(new: NewSnapshot, start: Built, after: int) -> Built:
-    """Add the documents after an id to an index of the earlier documents, and close its file of rows."""
+    """Add the documents with an id above ``after`` to an index of the earlier documents, and close its file of rows."""
     ids, counts = [start.ids], [start.counts]
     with start.rows or nullcontext():
         for block, texts in new.source.texts(after):
@@ -304,7 +304,7 @@ def _load_old(directory: Path, alive: Ids | None = None) -> _OldSnapshot:
 
 
 def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
-    """Reuse the vectors of an old snapshot; None if it has no vectors, or if the new index is exact and the old is not."""
+    """Reuse the vectors of an old snapshot; None if it has none, or if only the new index is exact."""
     if old.vectors is None or (new.kind.exact and not isinstance(old.vectors, DenseIndex)):
         return None
     kept = np.repeat(old.kept, old.counts)
@@ -335,7 +335,7 @@ def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
 
 
 def _join(new: NewSnapshot, shards: Sequence[_OldSnapshot], rows: Path) -> Built:
-    """Join the vectors of shards: if the shards are of the new kind, copy the codes; else index the vectors again."""
+    """Join the vectors of shards: copy the codes if the shards have the new kind, else index the vectors again."""
     ids = np.concatenate([shard.ids for shard in shards])
     counts = np.concatenate([shard.counts for shard in shards])
     if all(shard.factory == new.kind.factory for shard in shards):
@@ -371,7 +371,7 @@ def _write_fields(folder: Path, source: SnapshotSource, old: _OldSnapshot | None
 
 
 def _write_words(folder: Path, new: NewSnapshot, old: _OldSnapshot | None) -> tuple[int, int]:
-    """Write the word index; return the numbers of all texts and terms ever added, for the mean length."""
+    """Write the word index; return how many texts and terms were ever added to it, for the mean length of a text."""
 
     def blocks(after: int) -> Iterator[tuple[Ids, Sequence[str]]]:
         for block, texts in new.source.texts(after):

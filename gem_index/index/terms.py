@@ -30,11 +30,11 @@ BACKGROUND_WORDS = 30
 """The number of words of each background text; see :func:`match_weights`."""
 
 _BACKGROUND = 500  # number of background texts
-_NUMBER = 3.0  # weight factor of a term with a digit in a match
+_NUMBER = 3.0  # the factor of the weight of a term with a digit
 
 
 class Alternative(NamedTuple):
-    """The terms of a form in a query, and the terms of a synonym of this form; both weigh the same."""
+    """The terms of a form (a word or phrase of a query), and the terms of a synonym; both together have the same weight."""
 
     form: tuple[str, ...]
     other: tuple[str, ...]
@@ -48,7 +48,7 @@ class QueryTerms:
     ----------
     own : tuple of str
     alternatives : tuple of Alternative
-        For each form in the query and each synonym of it, the terms of both.
+        One for each form of the query and each synonym of this form.
     """
 
     own: tuple[str, ...]
@@ -58,7 +58,7 @@ class QueryTerms:
     def of(
         cls, query: str, analyzer: Analyzer, synonyms: Mapping[str, Iterable[str]] | None = None
     ) -> QueryTerms:
-        """Return the terms of a query; for each form in the query, ``synonyms`` has the other forms."""
+        """Return the terms of a query; ``synonyms`` has, for each form of the query, its synonyms."""
         alternatives = (
             Alternative(tuple(analyzer.terms(form)), tuple(analyzer.terms(other)))
             for form, others in (synonyms or {}).items()
@@ -85,22 +85,22 @@ def match_weights(
     - w_t is idf_t squared, so one rare word of a question outweighs many common words.
     - A term of at least two characters with a digit counts three times: people identify things by numbers, and word
       vectors have almost no information about numbers.
-    - A term counts in the total even if no document has it. So a document with only the "is" of a question has a match near
-      0.
+    - A term counts in the divisor even if no document has it. So a document that has only the "is" of a
+      question has a match near 0.
     - A small collection cannot distinguish common words from rare words. So idf is computed from its documents and 500
       background texts of 30 English words, drawn by Zipf's law (docs/evaluation.md lists the alternatives tried). In
-      another language, the background texts contain none of the words.
+      another language, the background texts have none of the query's terms.
 
-    Synonyms add nothing to the total: the terms of another form together weigh as much as the terms of the query's
-    form. Therefore a document that has both forms can have a match above 1.
+    Synonyms do not change the divisor. The terms of a synonym have together the weight of the terms of the
+    query's form. So a document that has both the form and a synonym can have a match above 1.
 
     Parameters
     ----------
     terms : QueryTerms
     frequencies : mapping of str to int
-        The number of documents that have each term; the caller leaves out terms that :func:`counts_in_match` excludes.
+        The number of documents that have each term, without the terms that :func:`counts_in_match` excludes.
     documents : int
-        The number of documents; it includes deleted documents if the frequencies do.
+        The number of documents, including deleted documents if the frequencies include them.
     analyzer : Analyzer
         The analyzer that made the terms.
     """
@@ -125,15 +125,15 @@ def match_weights(
 def counts_in_match(term: str, held: int) -> bool:
     """Tell whether a term of a query counts in a match.
 
-    For some words, the analyzer adds terms: the word with its symbols, or parts of the word. They repeat what the word's own
-    terms say, so they count only if a document has them.
+    For some words, the analyzer adds terms: the word with its symbols, or parts of the word. An added term repeats the
+    information of the word's own term, so it counts only if a document has it.
     """
     return held > 0 or not has_symbols(term)
 
 
 @cache
 def _background(analyzer: Analyzer) -> dict[str, float]:
-    """Return, for each frequent English term, the mean number of background texts that contain it."""
+    """Return, for each frequent English term, the expected number of background texts that contain the term."""
     shares: dict[str, float] = defaultdict(float)
     for rank, word in enumerate(frequent_english(), 1):
         for term in analyzer.terms(word):
@@ -148,5 +148,5 @@ def _is_numeric(term: str) -> bool:
 
 
 def inverse_frequency(held: float, documents: float) -> float:
-    """Return the idf of BM25 for a term; ``held`` of ``documents`` documents contain the term."""
+    """Return the idf of BM25 for a term that ``held`` of ``documents`` documents contain."""
     return math.log1p((documents - held + 0.5) / (held + 0.5))

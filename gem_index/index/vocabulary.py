@@ -13,7 +13,7 @@ from gem_index.text.tokens import frequent_english
 __all__ = ["VOCABULARY", "Vocabulary", "may_be_mistyped", "words_to_keep"]
 
 VOCABULARY = "vocabulary.txt"
-"""The file of a vocabulary in the folder of the word index, with one word per line."""
+"""The name of the file of words, one per line, in the folder of the word index."""
 
 _LEAST = 5  # letters of the shortest word that may have one error
 _LONG = 9  # letters of the shortest word that may have two errors
@@ -41,7 +41,7 @@ def may_be_mistyped(token: str, analyzer: Analyzer) -> bool:
 
 
 def words_to_keep(tokens: Iterable[str]) -> Iterator[str]:
-    """Iterate over those tokens that may serve as corrections of mistyped words."""
+    """Iterate over the tokens that can be corrections of mistyped words."""
     return (token for token in tokens if _LEAST - 1 <= len(token) <= _LONGEST and token.isalpha())
 
 
@@ -55,7 +55,7 @@ class Vocabulary:
 
     def __init__(self, words: Iterable[str] = ()) -> None:
         self._known: set[str] = set()
-        # these lists only grow, because another thread may be searching in one of them
+        # words are only appended to these lists, because another thread may be searching in them
         self._by_letter: dict[str, list[str]] = {}
         self.add(words)
 
@@ -72,9 +72,9 @@ class Vocabulary:
             yield from words
 
     def near(self, word: str) -> dict[str, int]:
-        """Return the words with the same first letter and at most one error, or two if ``word`` has nine letters or more.
+        """Return the words that differ from a word by few errors, each with its number of errors.
 
-        The value of a returned word is its number of errors.
+        The first letter must be the same. One error is allowed, or two if ``word`` has nine letters or more.
 
         An error is a missing, added or wrong letter, or two letters that changed places (optimal string
         alignment).
@@ -94,11 +94,13 @@ class Vocabulary:
     def write(self, folder: Path) -> None:
         """Write the words into a folder, sorted, one per line."""
         with (folder / VOCABULARY).open("w", encoding="utf-8", newline="\n") as file:
-            for letter in sorted(self._by_letter):  # one sort of all words would stop other threads
+            for letter in sorted(
+                self._by_letter
+            ):  # sorted in parts, because one sort of all words would stop other threads
                 file.writelines(f"{word}\n" for word in sorted(self._by_letter[letter]))
 
     @classmethod
     def read(cls, folder: Path) -> Vocabulary:
-        """Return the words that :meth:`write` wrote; there are none in a folder of an earlier version."""
+        """Return the words that :meth:`write` wrote; no words if an earlier version of gem-index wrote the folder."""
         path = folder / VOCABULARY
         return cls(path.read_text(encoding="utf-8").split("\n")[:-1]) if path.exists() else cls()

@@ -1,4 +1,4 @@
-"""Count the statistics of the terms of texts; parts of the texts can be counted separately."""
+"""Compute the word statistics of texts; parts of the texts can be counted separately."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["WordStatistics"]
 class WordStatistics:
     """The numbers of texts and terms, and, for each term, the number of texts that contain it.
 
-    The sum of the statistics of all parts is the statistics of all texts.
+    If parts of the texts are counted separately, the sum of their statistics is the statistics of all texts.
     """
 
     texts: int = 0
@@ -26,7 +26,7 @@ class WordStatistics:
         return self.terms / max(self.texts, 1)
 
     def count(self, terms: Sequence[str]) -> None:
-        """Count a text by its terms."""
+        """Add one text, given by its terms."""
         self.texts += 1
         self.terms += len(terms)
         self.frequencies.update(set(terms))

@@ -92,9 +92,9 @@ def create_app(
     home : Home
     limits : Limits, optional
     keys : mapping of bytes to Permission, optional
-        Keys in addition to the keys of the home: the permission of each key, by the key's SHA-256.
+        Keys in addition to the keys of the home: the SHA-256 of each key, with the key's permission.
     key_required : bool
-        If True, requests need a key even if no key exists. If False, they need a key as soon as one exists.
+        If True, requests always need a key. If False, requests need a key only if the home or ``keys`` has a key.
     hosts : frozenset of str, optional
         The host names that the header Host may have. By default, all names are allowed.
     origins : collection of str, optional
@@ -102,13 +102,13 @@ def create_app(
     aliases : mapping of str to str, optional
         Additional names of models, for clients that have fixed model names.
     targets : mapping of str to str, optional
-        The vector databases to which requests may push: the URL of each name.
+        The vector databases to which requests may push: the URL for each name.
     tables : mapping of str to str, optional
-        The tables of vector databases that can be searched like collections: the URL of each name.
+        The tables of vector databases that can be searched like collections: the URL for each name.
     backup_folder : BackupFolder, optional
-        The folder in which requests may make backups. By default, they may not make backups.
+        The folder in which requests may make backups. By default, requests may not make backups.
     end_process : callable
-        Called at the end if threads still work, because the interpreter would wait for these threads.
+        Called at the end if threads still work; it must end the process, because the interpreter would wait for them.
     """
     bounds, metrics, allowed = limits or Limits(), Metrics(), Origins.of(origins)
     context = ServerContext(
@@ -118,7 +118,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["the first request does not wait for the kernels"])
-        app.openapi()  # the first 404 needs it to name a near route, and should not wait for it
+        app.openapi()  # made now, because the first 404 needs it to name a near route
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield
@@ -132,8 +132,8 @@ def create_app(
         version=version("gem-index"),
         description=_ABOUT,
         lifespan=lifespan,
-        redirect_slashes=False,  # a redirect would send clients to the address in the header Host
-        docs_url=None,  # FastAPI's pages would load scripts from other servers
+        redirect_slashes=False,  # because a redirect would send clients to the address in the header Host
+        docs_url=None,  # because FastAPI's pages would load scripts from other servers
         redoc_url=None,
         separate_input_output_schemas=False,
         responses=error_descriptions(OpenAIError),
@@ -158,7 +158,7 @@ def create_app(
     @app.get("/health/live", tags=["Health"])
     @app.get("/health", tags=["Health"])
     async def live() -> dict[str, str]:
-        """Tell that the process answers."""
+        """Answer, to show that the process works."""
         return {"status": "ok"}
 
     @app.get(
@@ -195,7 +195,7 @@ def create_app(
 
 
 async def _note_waiting(context: ServerContext, metrics: Metrics) -> None:
-    """Publish each second how many requests wait in this process; another process may get the request for metrics."""
+    """Publish every second how many requests wait in this process, because another process may answer ``/metrics``."""
     while metrics.shared:
         metrics.note_waiting(context.encoding.waiting, context.waiting)
         await asyncio.sleep(1)
@@ -220,7 +220,7 @@ def _handle_errors(app: FastAPI) -> None:
         if first["type"] == "json_invalid":
             reason = first.get("ctx", {}).get("error", "")
             return error_response(request.scope["path"], 400, f"the body is not JSON: {reason}")
-        if isinstance(first.get("input"), bytes):  # the body was not parsed
+        if isinstance(first.get("input"), bytes):  # the body is not JSON
             kind = quoted(request.headers.get("content-type"))
             problem = f"the header Content-Type is {kind}; expected application/json"
             return error_response(request.scope["path"], 400, problem)

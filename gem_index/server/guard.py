@@ -1,4 +1,4 @@
-"""Middleware for every request: host, size and time of the body, headers, id, log line, metrics."""
+"""Middleware that checks every request (host, origin, size and time of the body), logs it, and adds headers."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 ACCESS = logging.getLogger("gem_index.server.access")
-"""The log: one record per request, with the attribute ``fields``; it never has a text or a key."""
+"""The access log: one record per request, with the attribute ``fields``; no record has a text or a key."""
 
 REQUEST_ID = "gem_index.request"
-"""The name under which a request's scope has the request's id."""
+"""The key of the request's id in the request's ASGI scope."""
 
 _LOG = logging.getLogger("gem_index.server")
 _HEADERS = (
@@ -51,19 +51,20 @@ _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
-_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)  # clients get their whole messages
+# errors whose whole message the client gets
+_TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
 _WATCHED_AFTER = 0.5
-"""The seconds after which the server watches a request's connection; from then on, a request ends if its client leaves."""
+"""The seconds of work after which the server begins to watch the connection, and ends a request if its client leaves."""
 
 _PART = 1 << 18
-"""The bytes of an answer that are sent at once; if the client reads slowly, sending slows down too."""
+"""The bytes of an answer that are sent at once; the next part is sent only after the client has read enough."""
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class _RefusedError(HTTPException):
-    """An error of the guard. If a body is being read, FastAPI would turn an error of another class into "not JSON"."""
+    """An error of the guard. While FastAPI reads a body, it would turn an error of another class into "not JSON"."""
 
 
 class Guard:
@@ -82,8 +83,8 @@ class Guard:
     memory : Memory
         The limited memory for the bodies of all requests.
     streams : callable
-        Tells whether the body of a path is a stream. Then the route limits the size of each line, and the whole body is
-        not limited.
+        Tells whether the body of a path is a stream. The size of a stream is not limited here; its route limits each
+        line.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Guard:
         self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. No exception leaves this method, because a logged exception may quote texts."""
+        """Answer a request. This method raises no exception, because the log of an exception may quote texts."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -125,7 +126,7 @@ class Guard:
             except asyncio.CancelledError:
                 if exchange.left:
                     exchange.status = _GONE
-                else:  # at a shutdown, the time for requests is over
+                else:  # cancelled because the time for requests is over at a shutdown
                     await exchange.refuse(503, str(ShuttingDownError()))
             except Exception as error:  # noqa: BLE001 - the server outlives its requests
                 note_failure(error, exchange.request_id.decode())
@@ -138,7 +139,7 @@ class Guard:
     def _note(self, exchange: _Exchange) -> None:
         scope, seconds = exchange.scope, time.perf_counter() - exchange.started
         route = getattr(scope.get("route"), "path", None)
-        # an unknown path is no label, because clients could invent many paths
+        # unknown paths have one label, because clients could invent many paths
         method, route = ("any", "other") if route is None else (scope["method"], route)
         self._metrics.note(method, route, exchange.status, seconds)
         if ACCESS.isEnabledFor(logging.INFO):
@@ -152,10 +153,10 @@ class Guard:
             ACCESS.info("request", extra={"fields": fields})
 
     def _check_origin(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse requests to other host names, and requests from pages of other sites or ports.
+        """Refuse requests to unknown host names, and requests from pages of other sites or ports.
 
-        Without this check, any page could make the browser of its reader store documents here. The page could not read
-        the answer, but the documents would be stored.
+        Without this check, any page in a user's browser could send documents to this server. The page could not read the
+        answer, but the documents would be stored.
         """
         for name in (b"host", b"origin"):
             if sum(given == name for given, _ in scope["headers"]) > 1:
@@ -188,7 +189,7 @@ class Guard:
 
 
 def _is_of_another_site(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Tell by the headers whether a page of another site or port sends a request; a followed link is not such a request."""
+    """Tell whether a page of another site or port sends the request; the request of a followed link does not count."""
     if headers.get(b"sec-fetch-site") not in (b"cross-site", b"same-site"):
         return False
     return scope["method"] != "GET" or headers.get(b"sec-fetch-mode") != b"navigate"
@@ -201,7 +202,7 @@ def _name_in(host: str) -> str:
 
 
 class _Exchange:
-    """A request and its answer. It limits the size and time of the body, adds headers, and ends if the client leaves.
+    """A request and its answer: limits the body's size and time, adds headers, and ends if the client leaves.
 
     Attributes
     ----------
@@ -226,7 +227,7 @@ class _Exchange:
         self.share = share
         self._stream = False
         self._begun = False
-        self._start: Message | None = None  # the start of the answer, until the first part is sent
+        self._start: Message | None = None  # the start of the answer; waits for the first part
         self.left = False
         self._watching: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._stop = time.monotonic() + limits.seconds
@@ -234,7 +235,7 @@ class _Exchange:
         self._whole = declared == b"0" and b"transfer-encoding" not in self.headers
 
     def check_length(self, *, stream: bool) -> None:
-        """Refuse a body if its header declares too many bytes; the lines of a stream are limited later."""
+        """Refuse a body whose header declares too many bytes; a stream is not limited here."""
         self._stream = stream
         if (coding := self.headers.get(b"content-encoding")) not in (None, b"", b"identity"):
             problem = (
@@ -249,7 +250,8 @@ class _Exchange:
 
     async def take(self) -> Message:
         """Return a part of the body."""
-        if self._whole:  # the body has arrived: the next message tells that the client disconnected
+        # the body has arrived, so the next message comes when the client disconnects
+        if self._whole:
             return await self._receive()
         seconds = self._limits.seconds
         try:
@@ -272,9 +274,8 @@ class _Exchange:
         assert task is not None
 
         def begin() -> None:
-            if (
-                not self._whole
-            ):  # the application still reads the body, and notices itself if the client leaves
+            # while the application reads the body, it notices itself if the client leaves
+            if not self._whole:
                 self._watch_later(begin)
             elif not self._begun:
                 self._watching = asyncio.ensure_future(self._cancel_if_left(task))
@@ -301,7 +302,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self._start = self._with_headers(message)
             if not any(name == b"content-length" for name, _ in message["headers"]):
-                await self._begin()  # a stream: its first parts may come later
+                await self._begin()  # the answer is a stream, whose first part may come later
             return
         body: bytes = message.get("body", b"")
         counted = len(body) if len(body) > _PART and not self._begun else 0
@@ -325,16 +326,16 @@ class _Exchange:
 
     def _with_headers(self, message: Message) -> Message:
         given = list(message.get("headers", ()))
-        own = {name for name, _ in given}  # gem-index's own page sets some security headers itself
+        own = {name for name, _ in given}  # already set, for example by gem-index's own page
         added = [pair for pair in _HEADERS if pair[0] not in own]
         added.append((b"x-request-id", self.request_id))
-        if not self._whole:  # the rest of the body will not be read
+        if not self._whole:  # close the connection, because the rest of the body is not read
             added.append((b"connection", b"close"))
         message["headers"] = [*given, *added]
         return message
 
     async def refuse(self, status: int, problem: str) -> None:
-        """Answer with an error, except if an answer has begun already."""
+        """If no answer has begun, answer with an error."""
         if not self._begun:
             response = error_response(self.scope["path"], status, problem)
             await response(self.scope, self._receive, self.answer)
@@ -353,7 +354,7 @@ class _Exchange:
 def log_server_error(error: GemIndexError, request_id: str) -> None:
     """Log a server error (status ≥ 500) with details that the client does not get.
 
-    If the server is full or ending, the error is not logged, because the client gets the whole message.
+    Errors of a full or ending server are not logged, because the client gets the whole message.
     """
     if status_of(error) < 500 or isinstance(error, _TOLD):
         return

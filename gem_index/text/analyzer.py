@@ -19,12 +19,13 @@ from gem_index.text.tokens import has_symbols, search_tokens
 __all__ = ["ENGLISH", "FIRST", "Analyzer", "is_unspaced"]
 
 _NEWEST = 2
-_LONGEST_TERM = 200  # bytes
-_GRAM = 4  # characters
+_LONGEST_TERM = 200  # bytes; longer terms are not indexed
+_GRAM = 4  # characters of a 4-gram
 # languages without 4-grams: in English, 4-grams made the default search worse (docs/evaluation.md)
 _WHOLE_WORDS = ("en", NONE)
 _BY_SIGNS = ("ja", "ko", "zh")
-_KEEPS_MARKS = ("vi", NONE)  # in Vietnamese, a word without its marks is another word
+# no forms without accents here: in Vietnamese, such a form is another word
+_KEEPS_MARKS = ("vi", NONE)
 _REMEMBERED = 200_000  # words in the cache of an analyzer
 
 _SCRIPTS = regex.compile(
@@ -33,7 +34,7 @@ _SCRIPTS = regex.compile(
     r"|(?P<word>[^\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
 )
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
-# the Russian letter io loses its dots, but short i keeps its breve
+# marks are removed from Latin and Greek letters; in Russian, from the letter io, but not from short i
 _MARKED = regex.compile(r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+")
 _UNMARKED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "\u0131": "i"}
@@ -43,15 +44,15 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 
 @dataclass(frozen=True)
 class Analyzer:
-    """Turns texts into terms; a collection keeps the analyzer with which it was built.
+    """Turns texts into terms for word search; a collection stores the analyzer with which it was built.
 
     - The Snowball stemmer of the language stems the words.
-    - In all languages except English, Chinese, Japanese and Korean, each word without digits also adds its 4-grams, so
-      two words with different stems can share terms.
+    - In all languages except English, Chinese, Japanese and Korean, the 4-grams of each word without digits are terms
+      too, so two words with different stems can share terms.
     - In scripts without blanks between words, the text is divided: Chinese and Japanese into characters and pairs of
       characters; Thai, Lao, Khmer, Burmese and Tibetan into 4-grams.
-    - A Korean word adds its pairs of syllables.
-    - A word with accents adds its form without accents.
+    - The pairs of syllables of a Korean word are terms too.
+    - The form without accents of a word with accents is a term too.
 
     docs/evaluation.md has the measurements.
 
@@ -61,7 +62,7 @@ class Analyzer:
         One of :data:`gem_index.text.languages.LANGUAGES`, or ``auto`` before the language is detected. ``auto`` works
         like ``en``.
     version : int
-        2, or 1 for collections of earlier versions of gem-index, which used only the English stemmer.
+        2; or 1 for collections of early versions of gem-index, which used the English stemmer for all texts.
 
     Raises
     ------
@@ -82,12 +83,12 @@ class Analyzer:
 
     @classmethod
     def of(cls, stored: str) -> Analyzer:
-        """Return the analyzer from the text in :attr:`stored`; ``{}`` means the first version."""
+        """Return the analyzer from the text in :attr:`stored`; ``{}`` means version 1."""
         return cls(**{"version": 1, **json.loads(stored)})
 
     @property
     def stored(self) -> str:
-        """The fields as JSON; ``{}`` for the first version."""
+        """The fields as JSON; ``{}`` for version 1."""
         fields = {"language": self.language, "version": self.version}
         return json.dumps(fields, sort_keys=True) if self.version > 1 else "{}"
 
@@ -102,7 +103,7 @@ class Analyzer:
 
     @property
     def knows_english(self) -> bool:
-        """Whether frequent English words are common in texts of this language."""
+        """Whether texts of this language contain the frequent English words."""
         return self._code in ("en", MANY, NONE)
 
     @property
@@ -114,11 +115,11 @@ class Analyzer:
 
     @property
     def tantivy(self) -> Any:
-        """Tantivy's analyzer; its input are the :meth:`tokens` of a text, joined by blanks."""
+        """The stemming analyzer of tantivy; give it the :meth:`tokens` of a text, joined by blanks."""
         return _tantivy_analyzer(STEMMERS.get(self._code, ""))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a text before stemming: those of :func:`search_tokens`, and those that this class adds."""
+        """Return the tokens of a text before stemming: the tokens of :func:`search_tokens`, and the added ones."""
         found = search_tokens(text)
         grams = self._code not in (*_WHOLE_WORDS, *_BY_SIGNS)
         if self.version == 1 or (text.isascii() and not grams):
@@ -136,7 +137,7 @@ class Analyzer:
         return terms
 
     def words(self, text: str) -> list[str]:
-        """Return the terms that people read as words; parts of words and single characters are left out."""
+        """Return the terms of a text that people read as words, without parts of words and single characters."""
         return [term for term in self.terms(text) if not _is_part(term)]
 
 
@@ -149,7 +150,7 @@ ENGLISH = Analyzer()
 """The analyzer of English texts."""
 
 FIRST = Analyzer(version=1)
-"""The analyzer of collections that were made before gem-index had languages."""
+"""The analyzer of collections that were built before gem-index knew languages."""
 
 
 @cache
@@ -165,7 +166,7 @@ def _tantivy_analyzer(stemmer: str) -> Any:
 
 @cache
 def _expanding(language: str, grams: bool) -> Any:
-    """Return a function that gives all tokens to index for a token: itself and added ones; it caches the latest results."""
+    """Return a function that returns a token and the tokens that are added to it; the function caches recent results."""
 
     @lru_cache(_REMEMBERED)
     def expanded(token: str) -> tuple[str, ...]:
@@ -201,7 +202,7 @@ def _grams(run: str) -> Iterator[str]:
 
 
 def _different(forms: list[str], language: str) -> Iterable[str]:
-    """Return those forms of a word whose stems differ."""
+    """Return forms of a word, only one form for each stem."""
     if len(forms) == 1:
         return forms
     stem = _tantivy_analyzer(STEMMERS.get(language, "")).analyze
@@ -223,7 +224,7 @@ def _unmarked(word: str) -> str:
 
 
 def _part(gram: str) -> str:
-    """Mark a part of a word. A marked part differs from every word, and no stemmer changes it."""
+    """Mark a part of a word, so that the part differs from every word, and no stemmer changes the part."""
     return f"#{gram}#"
 
 

@@ -20,20 +20,21 @@ from gem_index.text.units import begin_of_last_units, blank_words, units, units_
 __all__ = ["AUTO", "Chunking", "Piece"]
 
 AUTO = "auto"
-"""Divide long texts into pieces; measurements decided the size of the pieces (docs/evaluation.md)."""
+"""Divide long texts into pieces of the size that was the best in measurements (docs/evaluation.md)."""
 
-_LONG = 250  # auto divides texts with more words than this
+_LONG = 250  # words; auto divides longer texts
 _SIZE = 150  # words of a piece with auto
-_LEAST = 10  # least number of words of a piece
-_MOST = 100_000  # largest number of words of a piece
-_BY_SECTIONS = 2  # from this version on, pieces follow sections
-_BY_SIGNS = 3  # from this version on, scripts without blanks are measured in characters
+_LEAST = 10  # words; the smallest size of pieces that a user can choose
+_MOST = 100_000  # words; the largest size of pieces that a user can choose
+_BY_SECTIONS = 2  # the version from which on pieces follow sections
+# the version from which on texts in scripts without blanks are measured in characters
+_BY_SIGNS = 3
 _BLOCK = 20_000
-"""The characters of a block. A block is divided in one step, whose time grows with the square of this number if the text has
-no sentences."""
+"""The characters of a block. A block is divided in one step. In a text without sentences, the time of this step grows with
+the square of this number."""
 
 _BLOCK_PER_WORD = 140
-"""A block has at least this number of characters times the words of a piece; larger pieces take less time."""
+"""A block has at least this number of characters for each word of a piece, because large pieces take less time."""
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -65,15 +66,15 @@ class Chunking:
     Parameters
     ----------
     chunk : int, "auto" or None
-        The number of words of a piece (in Chinese and Japanese: of characters); None if texts are not divided.
+        The number of words of a piece (in Chinese and Japanese, the number of characters); None if texts are not divided.
     overlap : int
         The number of words that a piece shares with the piece before it.
     headings : bool
         Whether the text that is embedded for a piece begins with the headings above the piece.
     version : int
-        3 for new collections; older collections may have 1 or 2. In version 1, a piece may have the end of one section
-        and the beginning of the next section. In versions 1 and 2, only blanks separate words, so a Chinese text is a
-        single word.
+        3 for new collections; older collections may have 1 or 2. In version 1, a piece may contain the end of one section
+        and the beginning of the next section. In versions 1 and 2, a word is what stands between two blanks, so a
+        Chinese text is a single word.
 
     Raises
     ------
@@ -130,7 +131,7 @@ class Chunking:
 
     @property
     def _longest(self) -> int:
-        """The number of words of the longest text that is not divided."""
+        """The number of words up to which a text is not divided."""
         return _LONG if self.chunk == AUTO else self._size
 
     @property
@@ -143,7 +144,7 @@ class Chunking:
 
     @cached_property
     def shortest(self) -> int:
-        """The number of characters below which no text is divided, because a word has at least one character."""
+        """The number of characters below which no text is divided; a word has at least one character."""
         return sys.maxsize if self.chunk is None else self._longest
 
     def pieces(self, text: str) -> list[Piece]:
@@ -162,7 +163,7 @@ class Chunking:
         begin: int | None = None
         for place, part in splitter.chunk_indices(text):
             start = place if begin is None else begin
-            # a heading without text belongs to the text after it
+            # a heading without text becomes part of the piece after it
             begin = start if headings and _HEADING.fullmatch(part) else None
             if begin is None:
                 end = place + len(part)
@@ -173,7 +174,7 @@ class Chunking:
         return pieces or [Piece(0, len(text))]
 
     def _by_sections(self, text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Iterate over pieces: a piece is several short sections with their common headings, or a part of a long section."""
+        """Iterate over pieces: a piece is some short sections with their common headings, or a part of a long section."""
         group: list[Section] = []
         words = 0
         markdown = False
@@ -194,9 +195,9 @@ class Chunking:
 
     def _parts(self, text: str, section: Section, markdown: bool) -> Iterator[tuple[int, int]]:
         """Iterate over the places of the parts of a long section."""
-        # the overlap is made here, because the splitter's takes seconds for a page without blanks
+        # this method makes the overlap, because the overlap of the splitter takes seconds for a page without blanks
         splitter = _splitter(self._size - self.overlap, 0, markdown, self._count)
-        begin: int | None = None  # a part with only headings belongs to the text after it
+        begin: int | None = None  # a part with only headings becomes part of the next part
         before = section.start
         size = max(_BLOCK, _BLOCK_PER_WORD * self._size)
         for first, limit in blocks(text, section.start, section.end, size):
@@ -210,7 +211,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return the number of characters that the next part repeats from the part before; 0 if ``before`` is too short."""
+        """Return how many characters of ``before``, the part before, the next part repeats; 0 if ``before`` is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:
@@ -243,7 +244,7 @@ def _page(turns: Sequence[int], start: int) -> int | None:
 
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:
-    """Iterate over the headings of a text: the place of each, and its name after the names of the headings above it."""
+    """Iterate over the headings of a text: the position of each heading, and its path, such as ``chapter > section``."""
     path: list[tuple[int, str]] = []
     for found in _HEADING.finditer(text):
         level = len(found[1])

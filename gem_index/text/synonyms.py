@@ -17,7 +17,7 @@ from gem_index.text.tokens import WeightedText, tokenize
 __all__ = ["NO_SYNONYMS", "Synonyms"]
 
 _MOST_GROUPS = 10_000
-_MOST_FORMS = 50  # forms of a group, because a search compares with all of them
+_MOST_FORMS = 50  # forms of a group; the limit exists because a search looks for all of them
 _LONGEST_FORM = 100  # characters
 _BETWEEN = ","
 _COMMENT = "#"
@@ -37,7 +37,8 @@ class Synonyms:
     Raises
     ------
     InputError
-        If a group is not a list of such forms; the message tells the number of the group.
+        If a group is not a list of at least two forms, or a form is in two groups; the message has the number of the
+        group.
 
     Examples
     --------
@@ -51,12 +52,12 @@ class Synonyms:
 
     @classmethod
     def of_groups(cls, groups: Iterable[Iterable[str]]) -> Synonyms:
-        """Return the synonyms in some lists of forms.
+        """Return the synonyms of groups that are given as lists of forms.
 
         Raises
         ------
         InputError
-            As from the class.
+            As when the class is called.
         """
         if isinstance(groups, str | Mapping) or not isinstance(groups, Iterable):
             raise InputError(
@@ -69,7 +70,7 @@ class Synonyms:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], name: str) -> Synonyms:
-        """Return the synonyms in the lines of a file. Each line is a group; commas separate its forms.
+        """Return the synonyms in the lines of a file. Each line is a group; commas separate the forms of the group.
 
         Empty lines and lines that begin with ``#`` are ignored. ``name`` is the name of the file in messages.
 
@@ -122,20 +123,20 @@ class Synonyms:
     def rewritten(
         self, query: str, analyzer: Analyzer, held: Callable[[Sequence[str]], Sequence[int]]
     ) -> str:
-        """If no document contains a form of the query, replace this form by another form of its group.
+        """Return the query; each form that no document contains is replaced by another form of the form's group.
 
         Parameters
         ----------
         query : str
         analyzer : Analyzer
         held : callable
-            Returns, for each of some forms, the approximate number of documents that contain it.
+            Returns, for each given form, the approximate number of documents that contain the form.
 
         Returns
         -------
         str
-            The query itself if nothing is replaced, else the tokens of the new query. The replacement of a form is the
-            form of its group that most documents contain.
+            The query itself if nothing is replaced, else the tokens of the new query. A form is replaced by the form of its
+            group that is in the most documents.
         """
         tokens = tokenize(query)
         replaced = False
@@ -154,7 +155,7 @@ class Synonyms:
         return tuple(other for other in self.groups[form.group] if other != form.text)
 
     def _places(self, query: str, analyzer: Analyzer) -> list[tuple[_Form, int, int]]:
-        """Return the forms in a query, each with the range of its tokens, in order; if forms overlap, only the longest."""
+        """Return the forms in a query, in order, each with its range of tokens; if forms overlap, only the longest form."""
         if not self.groups or isinstance(query, WeightedText):
             return []
         forms = _forms(self, analyzer)
@@ -205,7 +206,7 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Forms:
-    """The forms of synonyms by their beginning, which is a stem; in scripts without blanks, it is a character."""
+    """The forms of synonyms by their first stem; forms in scripts without blanks, by their first character."""
 
     by_stem: Mapping[str, Sequence[_Form]]
     by_sign: Mapping[str, Sequence[_Form]]
@@ -254,7 +255,7 @@ def _checked(groups: Iterator[tuple[str, ...]]) -> Synonyms:
 
 
 def _group(forms: Iterable[str], place: str, places: dict[tuple[str, ...], str]) -> tuple[str, ...]:
-    """Return the forms of a group; for messages, ``places`` has the place of each earlier form."""
+    """Return the checked forms of a group; ``places`` has, for messages, the group number or line of each earlier form."""
     if isinstance(forms, str) or not isinstance(forms, Iterable):
         raise InputError(f"{place} of the synonyms is {quoted(forms)}; expected a list of texts")
     group = []

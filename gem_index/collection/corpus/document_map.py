@@ -37,7 +37,8 @@ _MOST = 200_000  # texts on the map, at most
 _NAMES_READ = 2_000  # documents; the names of fields are found in so many
 _COLORS = 10  # values of a field; each of them has a separate colour, all others share one
 _BLOCK = 4096
-_PATIENCE = 3600.0  # seconds; the time to wait for a writer is long, because a map takes minutes to compute
+# seconds; the time to wait for a writer is long, because a map takes minutes to compute
+_PATIENCE = 3600.0
 _LARGEST = 1e300  # if a field has a larger number, its groups are values, not ranges
 
 

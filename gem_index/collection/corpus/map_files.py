@@ -179,7 +179,8 @@ def _draw_picture(drawing: MapDrawing, path: Path) -> None:
 
 def _page(drawing: MapDrawing) -> str:
     """Return a page that needs no other files."""
-    places = np.column_stack([drawing.places[:, 0], 1 - drawing.places[:, 1]])  # the page measures from the top
+    # the page measures the second coordinate from the top
+    places = np.column_stack([drawing.places[:, 0], 1 - drawing.places[:, 1]])
     upright = MapDrawing(drawing.ids, drawing.texts, places, drawing.codes, drawing.groups)
     length = max(_LEAST_TEXT, min(_TEXT, _TEXTS // max(len(drawing.ids), 1)))
     data = {

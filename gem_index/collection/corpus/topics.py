@@ -28,7 +28,8 @@ __all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_
 _FITTED = 10_000  # texts; k-means runs on so many, and then all texts are assigned to the centres
 _READ = 50_000  # texts whose words are counted
 _DRAWN = 10_000  # points of a map
-_MOST_TOPICS = 24  # the limit of the default number, because a person can still read a list of this length
+# the limit of the default number, because a person can still read a list of this length
+_MOST_TOPICS = 24
 _RESTARTS = 3
 _EXAMPLES = 3
 _BLOCK = 4096

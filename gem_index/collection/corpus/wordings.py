@@ -31,11 +31,13 @@ class Wordings:
         self._sizes = array("i")
         self._numbers: dict[int, int] = {}  # the number of each trigram
         self._labels: dict[tuple[bool, tuple[str, ...]], int] = {}
-        self._keys: list[tuple[bool, tuple[str, ...]]] = []  # for each label: negated or not, and the numbers
+        # for each label, whether its texts are negated, and the numbers in its texts
+        self._keys: list[tuple[bool, tuple[str, ...]]] = []
         self._label_of = array("i")
         self._words = array("q")
         self._order = array("q")
-        self._signs: dict[int, Mapping[str, int]] = {}  # for the number of a text, its opposites: a side for each pair
+        # for the number of a text, its opposites: its side of each pair of opposites
+        self._signs: dict[int, Mapping[str, int]] = {}
 
     def __enter__(self) -> Wordings:
         return self

@@ -41,7 +41,8 @@ __all__ = [
     "open_table",
 ]
 
-_COUNTED = 10_000  # rows; only a table of pieces that is at most this large is read to count its documents
+# rows; only a table of pieces that is at most this large is read to count its documents
+_COUNTED = 10_000
 
 EMBEDDED = "embedded"
 """The first word of the token of a table that was filled without a collection; the chunking follows this word."""
@@ -191,7 +192,8 @@ def open_table(
     if words is not None and options.words and not before:
         counted = words.count(cut, "" if table is None else table.schema.words)
     if table is None:
-        with_retries(target.live)  # connect again, because the connection may have been closed while words were counted
+        # connect again, because the connection may have been closed while words were counted
+        with_retries(target.live)
         held = counted is not None and word_dimensions(target)
         table = target.create(replace(schema, words=counted.rule if counted and held else ""))
     texts = 0 if counted is None else counted.texts

@@ -40,7 +40,8 @@ _VERSION = 1
 _PART = 30_000  # characters per row; every engine can store a text that is this long
 QUERY_SCHEMA = TargetSchema(fingerprint="query record", dimension=2, token="query")  # noqa: S106 - a mark, no secret
 """The schema of the second table."""
-_NAMING = ("table", "collection", "index")  # options that name the table; a URL has at most one of them
+# options that name the table; a URL has at most one of them
+_NAMING = ("table", "collection", "index")
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,7 @@ def _date(value: object) -> datetime | None:
 
 def sort_key(value: object) -> tuple[int, float, str] | None:
     """Return the key that orders a value: numbers and booleans, then texts; None for an empty text, a list or an object."""
-    if isinstance(value, int | float):  # booleans too: False comes before True; whole numbers are compared exactly
+    # booleans too: False comes before True; whole numbers are compared exactly
+    if isinstance(value, int | float):
         return 0, value, ""
     return (1, 0, value) if isinstance(value, str) and value else None

@@ -27,7 +27,8 @@ __all__ = ["HeldTexts", "TextsById", "View"]
 # If a filter accepts few vectors, an approximate index is not used: all accepted vectors are scored. The limits are:
 _ENCODED_AT_ONCE = 2000  # vectors that must be computed from the texts
 _SCORED_AT_ONCE = 20_000  # stored vectors
-_MOST_CORRECTED = 32  # words of a query; the limit exists because each correction searches the whole vocabulary
+# words of a query; the limit exists because each correction searches the whole vocabulary
+_MOST_CORRECTED = 32
 _MARGIN = 20  # additional hits of the index, because cosines computed from texts may order the hits differently
 
 
@@ -185,7 +186,8 @@ class View:
                 return snapshot.index.take(places)  # without a copy into a larger array
         in_tail = self.tail.holds(seqs)
         found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
-        in_tail[in_tail] = self.tail.counts[self.tail.places(seqs[in_tail])] == 1  # only documents of one piece
+        # only documents of one piece
+        in_tail[in_tail] = self.tail.counts[self.tail.places(seqs[in_tail])] == 1
         found[in_tail] = self.tail.take(self.tail.places(seqs[in_tail]))
         missing = ~in_tail
         if snapshot is not None and snapshot.kind.exact and missing.any():
@@ -341,7 +343,9 @@ class View:
         parts : sequence of sequences of str
             The text to embed for each piece of each document.
         """
-        held = [self._stored_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)]
+        held = [
+            self._stored_pieces(seq, len(texts)) for seq, texts in zip(seqs, parts, strict=True)
+        ]
         missing = [
             part
             for vectors, texts in zip(held, parts, strict=True)
