@@ -42,8 +42,8 @@ Documents: TypeAlias = Iterable[Any] | AsyncIterable[Any]
 class Collection(CollectionTables, CorpusQuestions):
     """A named set of documents with one model; made by :class:`~gem_index.home.Home`.
 
-    Many threads and processes can search at the same time. Only one of them can write at a time. A search sees every
-    write that returned before the search began.
+    Many threads and processes can search at the same time, but only one can write at a time. A search sees every write
+    that returned before the search began.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Collection(CollectionTables, CorpusQuestions):
         prune: bool = False,
         progress: ProgressOption = None,
     ) -> UpsertReport:
-        """Add documents; a document whose id is stored already replaces the stored one if the content differs.
+        """Add documents; if the id of a document is stored already, with other content, the document is replaced.
 
         One call is one transaction. When the call returns, all documents are durable; when it raises, none of them is
         stored. The model does not change; :meth:`refit` fits the model on the present texts.
@@ -108,10 +108,10 @@ class Collection(CollectionTables, CorpusQuestions):
             What to remove from the texts: ``html``, ``auto``, ``quotes``, ``signatures``. Default: the cleaning in
             :attr:`reading`, else none. The text of a :class:`~gem_index.Document` is not changed.
         on_existing : {"replace", "keep", "refuse"}
-            What to do with a document whose id is stored already: replace the stored one, keep it (it counts as unchanged),
-            or raise an error.
+            What to do if the id of a document is stored already: replace the stored document, keep it (it counts as
+            unchanged), or raise an error.
         prune : bool
-            Delete each stored document of the folder or query whose file or row no longer exists.
+            If the input is a folder or query, delete each of its stored documents whose file or row no longer exists.
         progress : bool or callable, optional
             True shows a bar on standard error. A function is called with stage, done and total.
 
@@ -125,7 +125,7 @@ class Collection(CollectionTables, CorpusQuestions):
             If ``on_existing`` has another value, or ``prune`` is set and the documents come from neither a folder nor a
             query.
         InputError
-            If a document would replace one that came from another folder or query.
+            If a document would replace a document of another folder or query.
         HomeBusyError
             If another process writes for too long.
         """
@@ -183,9 +183,9 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> int:
         """Write a field of the metadata, such as the topic of each document, in one transaction.
 
-        Afterwards filters can use the field. The texts and the model do not change. The stored map of the documents is
-        removed, if there is one. If a document is stored again later, for example by ``build`` with the same file, it has
-        only the metadata of the new document.
+        Afterwards filters can use the field. The texts and the model do not change. A stored map of the documents is
+        removed. If a document is later stored again, for example by ``build`` with the same file, it loses the field,
+        because it then has only the metadata from this file.
 
         Parameters
         ----------
@@ -195,10 +195,10 @@ class Collection(CollectionTables, CorpusQuestions):
             A value for each id; ids that the collection does not have are ignored. Documents without a value, or with None,
             lose the field.
         where : mapping, optional
-            A filter as for :meth:`search`. Only documents that the filter accepts lose the field. Documents whose id is
-            in ``values`` are changed in any case.
+            A filter as for :meth:`search`. Documents that the filter does not accept keep their field, except if their id is
+            in ``values``.
         replace : bool
-            True: replace the field in documents that have it already. False: raise an error for them.
+            If documents already have the field: True replaces its value, False raises an error.
         progress : bool or callable, optional
             As for :meth:`upsert`.
 
@@ -250,7 +250,7 @@ class Collection(CollectionTables, CorpusQuestions):
         set_description(self.access, description)
 
     def set_synonyms(self, synonyms: Synonyms | Iterable[Iterable[str]]) -> None:
-        """Store synonyms and abbreviations, as groups of forms that mean the same; the groups stored before are deleted.
+        """Store synonyms and abbreviations, as groups of forms with the same meaning, instead of the groups stored before.
 
         A query that contains one form of a group also searches for the other forms, by meaning and by words. The next
         search uses the new groups; nothing is indexed again.
@@ -258,13 +258,12 @@ class Collection(CollectionTables, CorpusQuestions):
         Parameters
         ----------
         synonyms : Synonyms or iterable of iterables of str
-            Groups of at least two forms. A form is one word or several words. Without a group, the collection has no
-            synonyms.
+            Groups of at least two forms. A form is one word or several words. An empty input removes all synonyms.
 
         Raises
         ------
         InputError
-            If a group has one form only, a form has no word, or a form stands in two groups.
+            If a group has only one form, a form has no word, or a form is in two groups.
 
         Examples
         --------
@@ -283,7 +282,7 @@ class Collection(CollectionTables, CorpusQuestions):
     def refit(self, progress: ProgressOption = None) -> None:
         """Fit the model on the present texts of the collection, and encode all these texts again.
 
-        Searches use the old model until the new one is complete. If the process is killed, the same call on the same
+        Searches use the old model until the new model is complete. If the process is killed, the same call on the same
         documents resumes from the fitted model and the last checkpoint (saved about every minute).
 
         Raises
@@ -299,7 +298,7 @@ class Collection(CollectionTables, CorpusQuestions):
             refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
-        """Rebuild the index from the present documents; no trace of a deleted document remains in it."""
+        """Rebuild the index from the present documents; then it has no trace of a deleted document."""
         from gem_index.collection.write.writing import compact, index_errors
 
         with index_errors(self.access), reporting(progress, "encode") as show:
@@ -311,7 +310,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Returns
         -------
         int
-            Number of documents in the file.
+            The number of documents in the file.
         """
         from gem_index.collection.write.exports import write_export
 
@@ -333,8 +332,8 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> PushReport:
         """Push the collection into a vector database; later pushes send only what has changed.
 
-        Changes include deletions. If the process is killed, the same call resumes the push. After a refit, all vectors are
-        written to a staged table, which then replaces the live table.
+        Deleted documents are deleted in the database, too. If the process is killed, the same call resumes the push. After a
+        refit, all vectors are written to a staged table (a second, unfinished table), which then replaces the live table.
 
         Parameters
         ----------
@@ -342,15 +341,16 @@ class Collection(CollectionTables, CorpusQuestions):
             A URL such as ``parquet:///folder`` (docs/databases.md), or an open target. The push does not close an open
             target.
         full : bool
-            Write the whole table of an earlier push again, even if somebody else changed it.
+            Write the whole table of an earlier push again, even if the table was changed by other programs.
         dry_run : bool
-            Only count what would change. If an earlier push was interrupted in its last step, this call completes the step.
+            Only count what would change. One exception: if an earlier push was interrupted in its last step, this call
+            completes the step.
         batch : int
-            Documents per batch, 1 to 100,000.
+            The number of documents per batch, from 1 to 100,000.
         texts : bool
             Store the texts beside their vectors.
         drop_unsupported : bool
-            Leave out metadata that the database cannot store. If false, such metadata are an error.
+            Leave out metadata that the database cannot store. If False, such metadata are an error.
         words : bool
             Store a sparse vector of the words beside each dense vector, if the database has sparse vectors. An existing
             table stays as it is, with or without sparse vectors, until a push replaces the whole table.
@@ -393,12 +393,12 @@ class Collection(CollectionTables, CorpusQuestions):
         Parameters
         ----------
         query : str or array (dimension,)
-            A text. In the mode ``dense`` also a vector that this collection's encoder made; ``fingerprint`` must then
-            be the fingerprint of this encoder.
+            A text. In the mode ``dense``, also a vector that this collection's encoder made; then ``fingerprint`` must be
+            the fingerprint of this encoder.
         k : int, optional
-            The number of results, at least 1. Fewer are returned if the filter accepts fewer documents, if fewer reach
-            ``min_score``, or, in the mode ``lexical``, if fewer have a term of the query. If ``k`` is None and
-            ``min_score`` is given, all documents with at least this score are returned.
+            The number of results, at least 1. There are fewer results if fewer documents are accepted by the filter, reach
+            ``min_score``, or, in the mode ``lexical``, have a term of the query. If ``k`` is None and ``min_score`` is
+            given, all documents with at least this score are returned.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.
@@ -432,8 +432,7 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> list[SearchResults]:
         """Return the k best documents for each of several queries; all queries search the same state of the collection.
 
-        Each query gets the same results as from :meth:`search`; the parameters are the same. Queries are encoded together
-        and searched in threads.
+        Parameters and results are those of :meth:`search`, but the queries are encoded together, and searched in threads.
 
         Parameters
         ----------
@@ -485,13 +484,13 @@ class Collection(CollectionTables, CorpusQuestions):
         return self.access.encoder()
 
     def status(self) -> CollectionStatus:
-        """Return counts and facts about the model and the index; neither is opened."""
+        """Return the status of the collection; the model and the index are not opened."""
         return self.access.status()
 
     # ------------------------------------------------------------ verification
 
     def verify(self, fix: bool = False, progress: ProgressOption = None) -> list[Problem]:
-        """Check the hashes of files and documents, and whether the index and the database have the same documents.
+        """Check the hashes of files and documents, and check that the index and the database have the same documents.
 
         Parameters
         ----------
@@ -503,7 +502,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Returns
         -------
         list of Problem
-            The problems found; empty if there are none.
+            The problems that were found.
         """
         from gem_index.collection.write.verification import problems_of
 

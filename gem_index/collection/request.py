@@ -27,19 +27,19 @@ __all__ = [
 ]
 
 NEAR = 0.95
-"""The default near-duplicate threshold.
+"""The default near-duplicate threshold, a cosine.
 
 The threshold was chosen on archives of questions (Quora, SemEval) and on pairs of captions and headlines (STS
-Benchmark). There, pairs at or above 0.95 differ only in spelling, articles, word order or a number. From 0.95 down to
-0.85, more and more pairs ask for different things.
+Benchmark). There, two texts with a cosine of 0.95 or more differ only in spelling, articles, word order or a number. The
+lower the cosine, from 0.95 to 0.85, the more pairs have different meanings.
 """
 
 ROUNDING = 1e-6
-"""Margin for the rounding of float32 vectors: with this margin, the cosine of equal vectors reaches a threshold of 1."""
+"""A margin for rounding in float32, with which the cosine of equal vectors reaches a threshold of 1."""
 
 
 def check_threshold(threshold: object, what: str) -> float:
-    """Return a valid near-duplicate threshold; ``what`` is its name in messages.
+    """Return a near-duplicate threshold after checking it; ``what`` is its name in messages.
 
     Raises
     ------
@@ -77,34 +77,34 @@ class SearchOptions(TypedDict, total=False):
         The fingerprint of the encoder or provider that made a query vector. A search by a vector needs the fingerprint,
         because vectors of two encoders cannot be compared, even if their dimensions are equal.
     rerank : bool
-        Order the best results of the mode (at least 100) again, by meaning, words and best passage together. The score
-        is (c + 2.25 match) / 3.25. Here c is 0.7 times the cosine of the text plus 0.3 times the cosine of its best
-        passage. A passage has 20 words; the result has the best one as ``passage``. ``min_score`` is compared with the
-        score of the mode, before re-ranking.
+        Order the best results of the mode (at least 100) again, by meaning, words and best passage together. A passage
+        has about 20 words; ``passage`` of a result has the best passage. The score is (c + 2.25 match) / 3.25, where c
+        is 0.7 times the cosine of the text plus 0.3 times the cosine of the best passage. ``min_score`` is compared
+        with the score before re-ranking.
     why : bool
-        Explain each result: how much each word, and each pair of words, adds to its cosine with the query.
+        Explain each result: how much each word, and each pair of words, adds to the cosine of query and text.
     collapse : bool or float
-        Show only the best result of each group of near-duplicates, with the ids of the others in ``similar``. The
-        search still returns k results. The value is the near-duplicate threshold; True means 0.95. Re-ranking is done
-        after collapsing.
+        Return only the best result of each group of near-duplicates; its ``similar`` has the ids of the others. The
+        search still returns k results. The value is the near-duplicate threshold; True means 0.95. The remaining
+        results are re-ranked, not the hidden ones.
     pieces : bool
         Return each piece as a separate result, with the id and metadata of its document. By default, a result is a
-        document; if the document has pieces, the result has the best of them.
+        document, and ``piece`` of the result has the best piece of the document.
     exact : bool
         Compute the cosines of the results from their texts. By default, the cosines of an approximate index are
         computed from vectors with 16 bits per number; their error is at most 1e-4.
     correct : bool
         If no document contains a word of the query, replace the word with the most similar word of the collection. The
-        two words differ in one letter, or in at most two if the query's word has nine letters or more. True by default;
-        in the mode ``dense`` no word is replaced. :attr:`~gem_index.results.SearchResults.corrected` lists the replaced
-        words.
+        new word differs in one letter; if the query's word has nine letters or more, in at most two letters. True by
+        default; in the mode ``dense`` no word is replaced. :attr:`~gem_index.results.SearchResults.corrected` lists the
+        replaced words.
     offset : int
-        How many of the best results to leave out: ``k=10, offset=10`` returns the second page. All pages come from one list,
-        so no page repeats or leaves out a result. With ``rerank`` or ``boost``, this is true only for the first 100 results.
+        The number of best results to skip: ``k=10, offset=10`` returns the second page. All pages come from one list, so no
+        result is missing or on two pages. With ``rerank`` or ``boost``, this is true only for the first 100 results.
     boost : str, optional
-        Prefer recent documents, ``created_at:30d``, or large numbers, ``votes:10``. The scores of the best results (at
-        least 100) are multiplied by a factor. For dates, the factor is (1 + 2^(-age / 30 days)) / 2; for numbers, (1 +
-        votes / (votes + 10)) / 2. A document without a value has the factor 1/2. The units of time are ``h``, ``d``,
+        Prefer documents with a recent date (``created_at:30d``) or a large number (``votes:10``). The scores of the best
+        results (at least 100) are multiplied by a factor. For dates, the factor is (1 + 2^(-age / 30 days)) / 2; for
+        numbers, (1 + votes / (votes + 10)) / 2. A document without a value has the factor 1/2. The units of time are ``h``, ``d``,
         ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
         Return the results in the order of a field, not of the score. With ``-`` before the field, the largest or latest
@@ -130,13 +130,14 @@ class SearchOptions(TypedDict, total=False):
 class SearchRequest:
     """A query with its options; see :class:`SearchOptions`.
 
-    If ``best_piece`` is false, results have no pieces. Measurements use this: they need only ids and scores, and
-    finding the pieces takes time, because each long text must be divided again.
+    If ``best_piece`` is false, results have no pieces. Measurements use this, because they need only ids and scores, and
+    because it takes time to divide each long text again.
 
     Raises
     ------
     InputError
-        If neither ``k`` nor ``min_score`` is given, one of them is not a valid number, or the mode is unknown.
+        If neither ``k`` nor ``min_score`` is given, if ``k`` or ``min_score`` is not a valid number, or if the mode is
+        unknown.
     """
 
     query: Query
@@ -207,18 +208,18 @@ class SearchRequest:
 
     @property
     def from_first(self) -> SearchRequest:
-        """The same request without the offset: its results include those that the offset leaves out."""
+        """The request for the results from the first one on: without an offset, and k is larger by the offset."""
         if not self.offset:
             return self
         return replace(self, k=None if self.k is None else self.k + self.offset, offset=0)
 
     @property
     def by_ranks(self) -> bool:
-        """Whether the scores come from ranks; such scores do not tell how good a result is."""
+        """Whether scores are computed from ranks; then they do not tell how good a result is."""
         return self.mode == "hybrid" and self.fusion == "rrf"
 
     def reaching(self, bound: float | None) -> SearchRequest:
-        """Return the request; if its ``min_score`` is ``auto``, ``bound`` replaces ``auto``."""
+        """Return the request; a ``min_score`` of ``auto`` is replaced by ``bound``."""
         return replace(self, min_score=bound) if self.min_score == "auto" else self
 
     @property

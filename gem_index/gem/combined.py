@@ -36,7 +36,7 @@ MOST_ENCODERS = 100
 
 @dataclass(frozen=True)
 class WeighedExplanation:
-    """The explanation of a text by one of several encoders, and the weight of this encoder."""
+    """An encoder's explanation of a text, and the weight of this encoder among several."""
 
     weight: float
     explanation: Explanation
@@ -60,9 +60,9 @@ class CombinedExplanation:
 class CombinedEncoder:
     """Several encoders as one. Vectors are concatenated, and a cosine is the weighted mean of the encoders' cosines.
 
-    Each encoder removes, in its own word vectors, the directions that sentences have in common. A single encoder on
-    concatenated word vectors cannot do this, because the directions of one source hide the directions of another
-    source.
+    Each encoder removes, in its own word vectors, the directions that sentences have in common. If word vectors of
+    several sources were concatenated for a single encoder, the directions of one source would hide the directions of
+    another source.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class CombinedEncoder:
     Raises
     ------
     ConfigError
-        If there are no encoders or more than 100, if the weights are not one valid number for each encoder, or if the
-        tokenizers differ.
+        If there are no encoders or more than 100, if there is not one valid weight for each encoder, or if the tokenizers
+        differ.
 
     Examples
     --------
@@ -227,7 +227,7 @@ class CombinedEncoder:
     def load(
         cls, path: str | Path, vectors: Sequence[VectorSource], *, threads: int | None = None
     ) -> Self:
-        """Return the encoder in a file that :meth:`save` wrote; ``vectors`` are the word vectors of each encoder, in order.
+        """Return the encoder in a file that :meth:`save` wrote; ``vectors`` has the word vectors for each encoder, in order.
 
         Raises
         ------
@@ -281,4 +281,4 @@ class CombinedEncoder:
 
 
 Encoder: TypeAlias = GemEncoder | CombinedEncoder
-"""One encoder or several: it embeds the texts of a collection."""
+"""The encoder of a collection: a single encoder, or several as one."""

@@ -34,16 +34,16 @@ __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 # Texts are encoded in blocks to limit the memory: each distinct word of a block needs its vector.
 _BLOCK = 32_768  # texts per block
 _BLOCK_CHARACTERS = 1_000_000  # characters per block
-_MOST_WORDS = 16_384  # distinct words that are encoded at once; one text may have more
-_PARALLEL_CHARACTERS = 20_000  # for fewer characters, threads cost more than they save
+_MOST_WORDS = 16_384  # distinct words that are encoded at once; only a single text may have more
+_PARALLEL_CHARACTERS = 20_000  # characters; for fewer, threads cost more time than they save
 Result = TypeVar("Result")
 
 
 class GemEncoder:
     """Turns texts into unit vectors by the algorithm of Yang, Zhu and Chen (EMNLP 2019).
 
-    Without a fit, the encoder uses components of generated English sentences (the background), so it works from the first
-    call. :meth:`fit` adapts the encoder to a corpus.
+    Without a fit, the encoder works too: it uses components of generated English sentences (the background). :meth:`fit`
+    adapts the encoder to a corpus.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class GemEncoder:
     config : GemConfig, optional
         The configuration. Default: the paper's settings for semantic similarity.
     components : Components, optional
-        Principal directions from an earlier fit.
+        The principal directions of a corpus, from an earlier fit.
     threads : int, optional
-        Number of threads for fitting and encoding; by default the number in the settings.
+        The number of threads for fitting and encoding; by default the number in the settings.
 
     Examples
     --------
@@ -98,13 +98,13 @@ class GemEncoder:
 
     @property
     def fitted(self) -> bool:
-        """Whether the components come from a corpus rather than from the background."""
+        """Whether the components come from a corpus; False if they come from the background."""
         return not self.recipe
 
     @property
     def recipe(self) -> str:
         """The name and version of the background that is used; empty for a fitted encoder."""
-        # This must not compute the background.
+        # Do not use self.components here: it would compute the background.
         return RECIPE if self._components is None else self._components.recipe
 
     @property
@@ -165,7 +165,7 @@ class GemEncoder:
         return type(self)(self.vectors, self.config, threads=self.threads)
 
     def with_components(self, components: Sequence[Components]) -> Self:
-        """Return an encoder with the same vectors and configuration, and with the given components: a sequence of one."""
+        """Return an encoder with the same vectors and configuration, and other components, given as a sequence of one."""
         (found,) = components
         return type(self)(self.vectors, self.config, components=found, threads=self.threads)
 
@@ -175,7 +175,7 @@ class GemEncoder:
         Parameters
         ----------
         corpus : iterable of str
-            Read once.
+            The texts, which are read once.
         progress : bool or callable, optional
             As for :meth:`encode`.
 
@@ -189,12 +189,12 @@ class GemEncoder:
             return self.fit_statistics(self.corpus_statistics(counted(corpus, "fit", report)))
 
     def partial_fit(self, corpus: Iterable[str]) -> Self:
-        """Add texts to the corpus of earlier calls, and compute the components of this corpus again.
+        """Add texts to the corpus of earlier calls, and compute the components of the whole corpus again.
 
         Raises
         ------
         ConfigError
-            If the present components were given or loaded, because their statistics are not known.
+            If the present components were given or loaded, because the statistics of their corpus are not known.
         """
         if self._statistics is None and self.fitted:
             raise ConfigError(
@@ -274,9 +274,9 @@ class GemEncoder:
     def explain(self, text: str) -> Explanation:
         """Return the share of each word in the text's vector, and its weights.
 
-        The explanation has the three computed scores of each word. ``alpha`` is the sum of the scores that the
-        configuration uses. In a :class:`~gem_index.WeightedText`, this sum is multiplied by the weight of the word's
-        part.
+        The explanation has three scores of each word: novelty, significance and uniqueness. ``alpha`` is the sum of the
+        scores that the configuration uses. In a :class:`~gem_index.WeightedText`, ``alpha`` is multiplied by the weight
+        of the part that has the word.
         """
         batch = self._batch([check_text(text, "text")])
         weighed = self._weigh(batch)
@@ -309,8 +309,8 @@ class GemEncoder:
         Returns
         -------
         float64 array (n, dimension)
-            For each word: its vector times its weight, without the part along the removed directions. All rows are then
-            divided by the length of their sum. The rows add up to the text's vector.
+            For each word, its vector times its weight, without the part along the removed directions. All rows are then
+            divided by the length of their sum, so their sum is the unit vector of the text.
         """
         weighed = self._weigh(self._batch([check_text(text, "text")]))
         return weighed.word_vectors(self.components, self.config)
@@ -329,7 +329,7 @@ class GemEncoder:
         )
 
     def _in_parts(self, texts: list[str], work: Callable[[int, int], Result]) -> list[Result]:
-        """Return work(begin, end) for consecutive parts of the texts; if the texts are long enough, use threads."""
+        """Return the results of work(begin, end) for consecutive parts of the texts; use threads for many characters."""
         threads = self.threads
         if threads is None:
             from gem_index.settings import load_settings
@@ -384,7 +384,7 @@ class GemEncoder:
 
 
 def stored_encoder(encoder: GemEncoder, weight: float | None = None) -> StoredEncoder:
-    """Return an encoder's entry in a model file; ``weight`` is its weight in a combined encoder."""
+    """Return the entry of an encoder in a model file; ``weight`` is the encoder's weight in a combined encoder."""
     return StoredEncoder(
         encoder.config, encoder.components, encoder.vectors.fingerprint, encoder.fingerprint, weight
     )

@@ -1,4 +1,4 @@
-"""The interface that every adapter wraps: texts in, vectors out, and the fingerprint of the vectors."""
+"""The interface that every adapter wraps: it turns texts into vectors, and has the fingerprint of these vectors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GemProvider:
     Parameters
     ----------
     encoder : Encoder
-        Fitted or not.
+        An encoder with or without a fit.
     """
 
     def __init__(self, encoder: Encoder) -> None:

@@ -93,8 +93,8 @@ def check_top_n(top_n: int | None) -> None:
 def cosines(query: FloatArray, vectors: FloatArray) -> Any:
     """Return the inner products of unit vectors (n, d) with one vector (d,): float64 (n,), within [-1, 1].
 
-    Each row is summed in the same order, so equal rows get equal scores at all positions. A matrix product does not
-    guarantee this.
+    The products of each row are summed in the same order, so equal rows get equal scores at all positions. A matrix
+    product does not guarantee equal scores.
     """
     products = vectors.astype(np.float64) * query.astype(np.float64)
     return np.clip(products.sum(axis=1), -1.0, 1.0)

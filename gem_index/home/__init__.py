@@ -1,4 +1,4 @@
-"""A home: the collections, models and word vectors of one folder; and functions that open them by name."""
+"""A home (the collections, models and word vectors of one folder), and functions that open its content by name."""
 
 from __future__ import annotations
 

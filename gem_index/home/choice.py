@@ -1,4 +1,4 @@
-"""The choice of an encoder by names, and the provider that this choice opens."""
+"""The choice of an encoder by names, and the provider that the choice opens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gem_index.vectors.specification import VectorSpec, is_path
 __all__ = ["EncoderChoice", "NamedProvider"]
 
 MODEL_FILE = ".safetensors"
-"""The ending of the name of a model file that :meth:`GemEncoder.save` wrote; any other text names a model."""
+"""The ending of a model file that :meth:`GemEncoder.save` wrote. A text without this ending is the name of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ class EncoderChoice:
 
 
 def _words(named: str) -> str:
-    """Return the absolute path of a file of word statistics, or a language."""
+    """Return the absolute path of a file of word statistics; a language is returned unchanged."""
     if named.endswith(STATISTICS_FILE):
         return str(user_path(named).absolute())
     check_language(named)
@@ -208,7 +208,7 @@ def _words(named: str) -> str:
 
 
 def _with_absolute_paths(named: str) -> str:
-    """Return vectors with absolute instead of relative paths, for use in another working directory."""
+    """Return the names of vectors, with absolute paths instead of relative ones, for use in another working directory."""
     specs = [VectorSpec.parse(part) for part in named.split(", ")]
     return ", ".join(
         str(
@@ -226,7 +226,7 @@ def _with_absolute_paths(named: str) -> str:
 
 
 def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
-    """Return complete vectors and configuration; they open the same unfitted encoder even after a default changes."""
+    """Return vectors and configuration without defaults, so the same unfitted encoder opens even if a default changes."""
     if isinstance(encoder, GemEncoder):
         return {"vectors": str(specs[0].vectors), "config": encoder.config}
     parts = [
@@ -239,14 +239,14 @@ def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
 class NamedProvider(GemProvider):
     """A provider that was opened by name; its choice can open it again.
 
-    A pickle has only the choice. So a worker process opens the same files, and does not receive their content.
+    A pickle has only the choice. So a worker process does not receive the content of the files, but opens the files.
 
     Parameters
     ----------
     encoder : GemEncoder or CombinedEncoder
     choice : EncoderChoice
-        The choice that opens the provider again. The choice has the fingerprint, so it is an error if the same names
-        now belong to other vectors, another fit or another configuration.
+        The choice that opens the provider again. The choice has the fingerprint. So :meth:`EncoderChoice.open` raises
+        an error if the names now belong to other vectors, another fit or another configuration.
     """
 
     def __init__(self, encoder: Encoder, choice: EncoderChoice) -> None:
@@ -271,11 +271,12 @@ class NamedProvider(GemProvider):
 
     @cached_property
     def sparse_encoder(self) -> SparseEncoder:
-        """The encoder of sparse vectors; a collection's word statistics are computed from its texts on first use.
+        """The encoder of sparse vectors of words.
 
-        The argument ``words`` of :func:`open_provider` determines the statistics. They are not part of the fingerprint.
-        The process caches the statistics of the last four collections; a change of a collection makes its entry
-        invalid. So another provider does not read the texts again.
+        The argument ``words`` of :func:`open_provider` determines its word statistics, which are not part of the
+        fingerprint. Statistics of a collection are computed from the texts on first use. The process caches the
+        statistics of the last four collections, so another provider does not read the texts again; after a change of
+        the collection, they are computed again.
         """
         choice = self._choice
         return open_sparse_encoder(choice.words, choice.collection, choice.home)
@@ -336,7 +337,7 @@ def _check_kinds(**arguments: tuple[object, *tuple[type, ...]]) -> None:
 
 
 def _check_vectors(name: str, encoder: Encoder, named: Sequence[VectorSource]) -> None:
-    """Check that the named word vectors are those of the encoders, in order."""
+    """Check that the encoders use the named word vectors, in the same order."""
     own = [part.vectors.fingerprint for part in encoder.encoders]
     found = [source.fingerprint for source in named]
     if len(own) != len(found):

@@ -18,7 +18,7 @@ __all__ = ["CollectionGroup"]
 
 
 class CollectionGroup:
-    """Several collections that are searched together; :meth:`gem_index.Home.group` makes it.
+    """Several collections that are searched together; made by :meth:`gem_index.Home.group`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CollectionGroup:
         return ",".join(each.name for each in self.collections)
 
     def compares_scores(self, mode: str | None = None) -> bool:
-        """Tell whether scores of the collections can be compared: all have the same model, and the mode is not lexical."""
+        """Tell whether scores of the collections can be compared: the models must be equal, and the mode not lexical."""
         models = {each.status().fingerprint for each in self.collections}
         return len(models) == 1 and mode != "lexical"
 
@@ -67,7 +67,7 @@ class CollectionGroup:
         Raises
         ------
         InputError
-            As from :meth:`gem_index.Collection.search`, also if only one collection lacks a field of the filter.
+            As from :meth:`gem_index.Collection.search`; one collection without a field of the filter is enough.
         """
         [found] = self.search_many([query], k, where, **options)
         return found

@@ -53,7 +53,7 @@ class HomeCollections:
 
     @property
     def vectors(self) -> VectorLibrary:
-        """The word vectors: ``home.vectors.add(...)``, ``list``, ``open``, ``remove``, ...; see :class:`VectorLibrary`."""
+        """The word vectors of the home: ``home.vectors.add(...)``, ``list``, ``open``, …; see :class:`VectorLibrary`."""
         return self._vectors
 
     def target(self, url: str) -> SearchedTarget:
@@ -71,7 +71,7 @@ class HomeCollections:
         ConfigError
             If there is no table, if gem-index did not fill it, or if data that a search needs are missing or damaged.
         UnknownNameError
-            If the home does not have the word vectors that the table's model names.
+            If the home does not have the word vectors of the table's model.
         MissingTargetError
             If the package for the database is not installed.
         """
@@ -105,18 +105,18 @@ class HomeCollections:
             the recommended configuration. For several encoders (:class:`~gem_index.gem.combined.CombinedEncoder`),
             leave out ``vectors`` and give ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
         prior : float, optional
-            The number of pseudo-sentences (generated from frequent words) that a fit adds to the texts. Default: the
-            prior in ``config``, else 10,000, because a few texts do not show which directions all texts share
-            (docs/algorithm.md, section 7).
+            The number of pseudo-sentences (generated from frequent words) that a fit adds to the texts. Pseudo-sentences
+            help if there are few texts, which do not show the directions that all texts share (docs/algorithm.md,
+            section 7). Default: the prior in ``config``, else 10,000.
         index : str
             The index kind: ``auto`` (the default, which chooses by size), ``flat``, ``pq``, ``rabitq``, ``sq8``,
             ``ivf``, ``hnsw``, or a factory string of FAISS.
         chunking : Chunking, optional
             The rules that divide long texts into pieces, each with its own vector; see :class:`~gem_index.Chunking`.
         language : str
-            The language, which determines how texts become terms for word search. ``auto`` (the default) detects the
-            language from the first stored documents. Other values are a code of ISO 639-1 such as ``de``, ``mul`` for
-            several languages, and ``none``, which leaves words as they are written. See
+            The language of the texts, for word search: it determines how texts become terms. ``auto`` (the default) detects
+            the language from the first stored documents. Other values are a code of ISO 639-1 such as ``de``, ``mul`` for
+            several languages, and ``none``, which does not stem words. See
             :class:`~gem_index.text.analyzer.Analyzer`.
 
         Raises
@@ -213,7 +213,7 @@ class HomeCollections:
         Raises
         ------
         UnknownNameError
-            If one of them does not exist; InputError if no name is given.
+            If a collection does not exist; InputError if no name is given.
         """
         from gem_index.home.collection_group import CollectionGroup
 
@@ -239,7 +239,7 @@ class HomeCollections:
         return self._of_each(Collection.status)
 
     def _of_each(self, question: Callable[[Collection], Result]) -> list[Result]:
-        """Call a function with every collection; a collection that is dropped meanwhile is left out."""
+        """Return the results of a function for every collection, without collections that are dropped meanwhile."""
         with self.workspace.database.reading() as connection:
             records = CollectionRepository(connection).all()
         answers = []
@@ -283,8 +283,8 @@ class HomeCollections:
             As for :meth:`create_collection`. If the collection exists, given vectors and configuration must agree with
             the collection. A given index kind, chunking or language replaces the earlier one.
         documents, id, text, metadata, clean, prune
-            As for :meth:`Collection.upsert`. For later documents, the collection remembers the named fields, the
-            cleaning and the options of a :class:`~gem_index.readers.DocumentReader` (:attr:`Collection.reading`).
+            As for :meth:`Collection.upsert`. The collection remembers the named fields, the cleaning and the options of a
+            :class:`~gem_index.readers.DocumentReader` for later documents (:attr:`Collection.reading`).
         progress : bool or callable, optional
             True shows a bar on standard error. A function is called with stage, done and total.
 
@@ -295,8 +295,8 @@ class HomeCollections:
         ConfigError
             If the existing collection has another configuration.
         NotIndexedError
-            If the documents are stored and searches find them, but fitting or indexing failed; :meth:`Collection.refit`
-            repeats both.
+            If fitting or indexing failed, but the documents are stored and searches find them. :meth:`Collection.refit`
+            repeats the fit and the indexing.
         """
         from gem_index.collection.write.building import build_again, build_new
         from gem_index.collection.write.choice import CollectionChoice
@@ -363,11 +363,11 @@ class HomeCollections:
         NameTakenError
             If a collection of this name exists.
         FingerprintMismatchError
-            If this home has other word vectors with the name of the model's word vectors.
+            If the home has other word vectors under the name that the model's word vectors have.
         InputError
             If the file is not an export; nothing is stored.
         NotIndexedError
-            If the documents are stored and searches find them, but indexing failed.
+            If indexing failed, but the documents are stored and searches find them.
         """
         from gem_index.collection.write.building import as_not_indexed
         from gem_index.collection.write.imports import import_documents, read_export
@@ -388,7 +388,8 @@ class HomeCollections:
 
     def _find(self, name: str) -> CollectionRecord | None:
         if not is_name(name):
-            return None  # also a name that no database accepts, such as bytes that are not UTF-8
+            # checked here, because SQLite raises for some strings, such as ones that are not UTF-8
+            return None
         with self.workspace.database.reading() as connection:
             return CollectionRepository(connection).find(name)
 
@@ -399,7 +400,7 @@ def _reading_to_keep(
     text: str | Sequence[str] | None,
     clean: Sequence[str] | None,
 ) -> DocumentReader | None:
-    """Return the reader whose options later files get: the last given reader, or a reader with the named fields."""
+    """Return a reader with the options for later files: the last given reader, or a reader with the named fields."""
     from gem_index.readers import DocumentReader
     from gem_index.readers.fields import LINE
     from gem_index.readers.inputs import Inputs

@@ -43,7 +43,7 @@ class Home(HomeCollections):
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
-        If a newer gem-index wrote the database, or if the database needs an upgrade and is not upgraded.
+        If a newer gem-index wrote the database, or if it needs an upgrade and ``upgrade`` is False.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class Home(HomeCollections):
 
     @property
     def replaced(self) -> bool:
-        """Whether the folder was removed or replaced after it was opened; then processes that use the home must restart."""
+        """Whether the folder was removed or replaced after it was opened. If so, processes that use it must restart."""
         return self.workspace.database.replaced
 
     def compact(self, name: str | None = None, progress: ProgressOption = None) -> None:
@@ -113,7 +113,7 @@ class Home(HomeCollections):
         Raises
         ------
         HomeBusyError
-            If readers keep the database's old state for too long, or a backup runs for too long. Then compact again.
+            If a reader of the database's old state or a backup takes too long. Then compact again.
         """
         with (
             self.workspace.sweep_lock(),
@@ -145,14 +145,13 @@ class Home(HomeCollections):
     ) -> list[Problem]:
         """Check one collection; without a name, check the database, all word vectors and all collections.
 
-        If ``progress`` is True, a bar for each collection is shown on standard error. A function is called with stage,
-        done and total, for each collection.
+        If ``progress`` is True, a bar for each collection is shown on standard error. If it is a function, the function is
+        called for each collection with stage, done and total.
 
         Returns
         -------
         list of Problem
-            The problems found; empty if there are none. Leftover folders of a killed process are removed, and reported
-            as fixed.
+            The problems that were found. Folders that a killed process left are removed, and reported as fixed problems.
         """
         if name is not None:
             return self._leftovers() + self.collection(name).verify(fix, progress)
@@ -169,7 +168,7 @@ class Home(HomeCollections):
         ]
 
     def _leftovers(self) -> list[Problem]:
-        """Remove the leftovers of a killed process; if another process is writing, that process removes them."""
+        """Remove folders that a killed process left; if another process is writing now, it will remove them."""
         if self.workspace.database.read_only:
             return []
         try:

@@ -19,14 +19,15 @@ Permission = Literal["read", "write", "admin", "keys"]
 """The permissions of keys; each permission includes the permissions before it."""
 
 MAKER: Permission = "keys"
-"""The permission to make and remove keys that do not have this permission."""
+"""The permission to make and remove keys, except keys that have this permission themselves."""
 
 _PREFIX = "gem-"
-_MOST_MADE = 1000  # keys made by keys, because a server compares a request's key with all of them
+# keys that other keys made; a server compares the key of each request with all keys
+_MOST_MADE = 1000
 
 
 def digest_of(key: str) -> bytes:
-    """Return the SHA-256 of a key. A key has 256 random bits, so a slow hash would add no security."""
+    """Return the SHA-256 of a key. It is secure without a slow hash, because a key has 256 random bits."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -54,8 +55,8 @@ class KeyLibrary:
         name : str
         permission : {"read", "write", "admin", "keys"}
         maker : bytes, optional
-            The SHA-256 of the key that makes the new key, if a key of this home makes it. The maker must have the
-            permission ``keys``; the new key must not have this permission.
+            If another key of this home makes the new key, the SHA-256 of that other key, the maker. The maker must have the
+            permission ``keys``; the new key cannot have this permission.
 
         Raises
         ------
@@ -102,8 +103,8 @@ class KeyLibrary:
         made : bool
             Also remove the keys that the removed key has made.
         maker : bytes, optional
-            The SHA-256 of the key that removes the other key, if a key of this home removes it. The maker must have the
-            permission ``keys``; the removed key must not have this permission.
+            If another key of this home removes the key, the SHA-256 of that other key. It must have the permission
+            ``keys``; the removed key cannot have this permission.
 
         Returns
         -------
@@ -115,7 +116,7 @@ class KeyLibrary:
         UnknownNameError
             If there is no key of this name.
         KeyRefusedError
-            If the maker may not remove the key.
+            If the key of ``maker`` may not remove the key.
         """
         with self._workspace.database.writing() as connection:
             keys = KeyRepository(connection)
@@ -138,7 +139,7 @@ class KeyLibrary:
 
 
 def _check_maker(stored: list[KeyRecord], digest: bytes) -> KeyRecord:
-    """Return the key that makes or removes another key; KeyRefusedError if it was removed or lacks the permission."""
+    """Return the key with this hash; KeyRefusedError if the key was removed, or may not make and remove keys."""
     found = [each for each in stored if each.digest == digest and each.permission == MAKER]
     if not found:
         raise KeyRefusedError(

@@ -77,9 +77,10 @@ class ModelLibrary:
         name : str
             1 to 64 letters, digits, dots, dashes, underscores.
         corpus : iterable of str
-            Read once.
+            The texts, which are read once.
         vectors, config
-            As for :meth:`gem_index.Home.create_collection`. The prior is that of the configuration; if it has none, 0.
+            As for :meth:`gem_index.Home.create_collection`. The number of pseudo-sentences is the prior in
+            ``config``; by default 0.
         overwrite : bool
             Replace a model of this name.
 
@@ -176,7 +177,7 @@ def _info(name: str, model: ModelRecord) -> ModelInfo:
 
 
 def _config_of(model: ModelRecord) -> dict[str, Any]:
-    """Return a model's configuration; for several encoders, each configuration with its vectors and weight."""
+    """Return a model's configuration; for several encoders, the configuration, vectors and weight of each encoder."""
     if not model.parts:
         config: dict[str, Any] = json.loads(model.config)
         return config

@@ -46,9 +46,10 @@ def open_provider(
         Word vectors, as for :func:`open_vectors`; the encoder uses their background components. Default: the bundled
         vectors. If a model or a collection is named, its encoder must use these vectors.
     model : str or Path, optional
-        The name of a model in the home (``gem-index fit``), or a file of :meth:`GemEncoder.save` whose name ends in
-        ``.safetensors``. Such a file has no word vectors: name them in ``vectors``, except if they are the bundled
-        vectors. If the file has several encoders, give one name for each, in order, joined by a comma and a space.
+        The name of a model in the home (``gem-index fit``), or a file that :meth:`GemEncoder.save` wrote, whose name ends
+        in ``.safetensors``. Such a file does not have the word vectors: give their name in ``vectors``, except for the
+        bundled vectors. For a file with several encoders, give the names for all encoders, in order, joined by a comma
+        and a space.
     collection : str, optional
         The name of a collection in the home; its model is opened.
     config : GemConfig, mapping of its fields, or name of a preset, optional
@@ -56,14 +57,14 @@ def open_provider(
         (:func:`~gem_index.gem.recommended.recommended_config`). For several encoders
         (:class:`~gem_index.CombinedEncoder`), give ``{"encoders": [...]}`` instead of ``vectors``.
     home : Home, str or Path, optional
-        The home in which names are looked up. Default: the default home. To look up a model or a collection, the
-        default home is created if it does not exist. Bundled vectors and files need no home.
+        The home in which names are looked up. Default: the default home. If a model or a collection is
+        named, the default home is created if it does not exist. Bundled vectors and files need no home.
     fingerprint : str, optional
         The fingerprint that the provider must have.
     words : str or Path, optional
-        How to make sparse vectors of words: a file with word statistics (from
-        :meth:`gem_index.sparse.SparseEncoder.save`; its name ends in ``.json``), or, without such a file, the language
-        of the texts, such as ``de``. Default: the word statistics of the collection; without a collection, ``en``.
+        The word statistics of sparse vectors: a file that :meth:`gem_index.sparse.SparseEncoder.save` wrote, whose name
+        ends in ``.json``; or the language of the texts, such as ``de``, for general statistics. Default: the word
+        statistics of the collection; without a collection, ``en``.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def open_provider(
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
     """Open the encoder that has a fingerprint, for example the fingerprint in a vector database.
 
-    The encoders of all collections and models of the home are compared with it, the default encoder last.
+    The fingerprints of all collections and models of the home are compared, the default encoder's last.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pull texts from a vector database into a collection; a push or another program has filled the table."""
+"""Pull texts into a collection from a table of a vector database, which a push or another program has filled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gem_index.targets.url import TargetUrl
 __all__ = ["pull", "table_rows"]
 
 _KEPT = ("id_field", "text_fields", "clean")
-"""The reading options that a collection remembers from a table."""
+"""The reading options that a collection remembers after a pull."""
 
 
 def pull(
@@ -41,7 +41,7 @@ def pull(
     ----------
     home : Home
     url : str
-        As for :meth:`gem_index.Collection.push`. Another program may have created the table.
+        As for :meth:`gem_index.Collection.push`. The table may be one that another program created.
     reading : mapping, optional
         For a table that gem-index did not create: arguments of :class:`~gem_index.readers.DocumentReader` such as
         ``id_field``, ``text_fields``, ``clean`` and ``on_problem``. The collection remembers fields and cleaning. All
@@ -52,10 +52,10 @@ def pull(
     Raises
     ------
     ConfigError
-        If there is no such table, if the table has no texts, or if gem-index did not create it and cannot read foreign
-        tables of this engine.
+        If there is no such table, if the table has no texts, or if the table is of another program and gem-index cannot
+        read such tables of this engine.
     MissingFieldError
-        If a table that gem-index did not create lacks the text column or the named id column.
+        If a table of another program lacks the text column or the named id column.
     """
     kept = home.collection(name).reading if name in home else {}
     with _opened(url) as target:
@@ -75,7 +75,7 @@ def table_rows(url: str | TargetUrl, **choices: Any) -> Iterator[RowReader]:
     Raises
     ------
     ConfigError
-        If there is no such table, or gem-index cannot read foreign tables of this engine.
+        If there is no such table, or gem-index cannot read tables of other programs in this engine.
     """
     with _opened(url) as target:
         if _live(target) is not None:
@@ -135,7 +135,7 @@ def _with_texts(table: TargetTable, url: TargetUrl, reading: Mapping[str, Any]) 
 
 
 def _documents(table: TargetTable) -> Iterator[Document]:
-    """Iterate over the documents of a table; documents that are stored in pieces are joined, and come last."""
+    """Iterate over the documents of a table: first undivided documents, then documents whose pieces are joined."""
     pieces: dict[str, list[TargetDocument]] = {}
     for document in table.documents():
         piece = piece_of(document.id, document.metadata)
@@ -150,7 +150,7 @@ def _documents(table: TargetTable) -> Iterator[Document]:
 
 
 def _joined(name: str, parts: list[TargetDocument]) -> Document:
-    """Join pieces to a document; between pieces are line ends, and a form feed begins each new page."""
+    """Join pieces to a document, with line breaks between them, and a form feed where a new page begins."""
     parts.sort(key=lambda part: int(part.metadata["start"]))
     in_pages = len({part.metadata.get("page") for part in parts}) > 1
     text = ""

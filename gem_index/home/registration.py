@@ -28,15 +28,15 @@ _ENDINGS = (*COMPRESSED, ".txt", ".vec", ".bin", ".npy", ".safetensors", ".parqu
 def register_paths(
     workspace: Workspace, library: VectorLibrary, specs: Sequence[EncoderSpec]
 ) -> Iterator[list[EncoderSpec]]:
-    """Yield the specifications with only names: the word vectors of each path are registered under the file name.
+    """Register the word vectors of each path under the file name; yield the specifications with names instead of paths.
 
-    The reason: a collection or model must not depend on a file outside the home. If the body raises, new registrations
-    that nothing uses are removed.
+    The reason: a collection or model must not depend on a file outside the home. If the block raises, new registered
+    vectors that nothing uses are removed.
 
     Raises
     ------
     NameTakenError
-        If other vectors are already registered under the name of a file.
+        If the name of a file belongs to other registered vectors.
     """
     added: list[str] = []
 
@@ -69,12 +69,12 @@ def register_paths(
 
 
 def _name_of(workspace: Workspace, part: str) -> str | None:
-    """Return the registered or new name of a part of a specification; None if the part needs no registration."""
+    """Return the name under which a part of a specification is to be stored; None if nothing must be registered."""
     records = registered_sources(workspace)
     if part in records or part in BUNDLED:
         return None
     if not is_path(part):
-        # opening it later reports an unknown name
+        # an unknown name is reported later, when it is opened
         return part if part in CATALOGUE and CATALOGUE[part].packaged else None
     name = user_path(part).absolute().name
     for ending in _ENDINGS:

@@ -44,9 +44,10 @@ __all__ = ["VectorInfo", "VectorLibrary"]
 
 @dataclass(frozen=True)
 class VectorInfo:
-    """The description of word vectors; ``words`` is None if the source has a vector for every possible word.
+    """The description of word vectors.
 
-    ``findings`` lists unusual content of the file, and how much precision fewer bits cost.
+    ``words`` is the number of words; None if the source has a vector for every possible word. ``findings`` has a line
+    for each unusual content of the file, and for the precision that is lost if numbers are stored with fewer bits.
     """
 
     name: str
@@ -136,10 +137,10 @@ class VectorLibrary:
         mirror : str, optional
             A file, folder or URL from which well-known vectors are read, instead of the original address.
         origin, licence : str, optional
-            The origin and licence of the vectors, as a note. Default: the information of the source, if there is any.
+            The origin and licence of the vectors, which are only displayed. Default: those that the source states.
         progress : bool or callable, optional
-            True shows a bar on standard error. A function is called with stage, done and total; a total of 0 is not
-            known.
+            True shows a bar on standard error. A function is called with stage, done and total; a total of 0 means that
+            the total is not known.
 
         Raises
         ------
@@ -177,13 +178,13 @@ class VectorLibrary:
         options: SourceOptions | None = None,
         progress: ProgressOption = None,
     ) -> VectorInfo:
-        """Register fewer vectors under a new name: only those of a corpus' words and of the most frequent other words.
+        """Register, under a new name, only the vectors of a corpus's words and of the most frequent other words.
 
         Parameters
         ----------
         name : str
         texts : iterable of str
-            The corpus, read once.
+            The corpus, which is read once.
         vectors : str
             The word vectors to reduce, as for :meth:`open`.
         frequent : int
@@ -301,7 +302,7 @@ class VectorLibrary:
                 WordVectorRepository(connection).remove(name)
 
     def verify(self) -> builtins.list[Problem]:
-        """Compare every stored file with its recorded hash; return a problem for each file that differs."""
+        """Compare every stored file with its recorded hash; return a problem for each changed file."""
         problems = []
         for source in registered_sources(self._workspace).values():
             damaged = damaged_files(self._folder(source))

@@ -25,7 +25,7 @@ def open_home(home: Home | str | Path | None) -> Home:
 
 
 def open_named(named: str | VectorSpec, home: Home | str | Path | None) -> VectorSource:
-    """Open word vectors; a home is opened only if it exists or the names need it."""
+    """Open word vectors by names; open a home only if it exists, or if the names require a home."""
     vectors = VectorSpec.parse(named)
     if isinstance(home, str | Path):
         needed = has_database(Path(home)) or not _without_home(vectors)
@@ -34,12 +34,12 @@ def open_named(named: str | VectorSpec, home: Home | str | Path | None) -> Vecto
 
 
 def _without_home(spec: VectorSpec) -> bool:
-    """Tell whether a specification needs no home: all its parts are bundled names or existing paths."""
+    """Tell whether a specification needs no home, because all its parts are bundled names or existing paths."""
     return all(name in BUNDLED or is_path(name) for name in spec.names)
 
 
 def _unregistered(spec: VectorSpec) -> bool:
-    """Tell whether no part of a specification can be a registered name: all parts are bundled or have a slash."""
+    """Tell whether no part of a specification can be a registered name, because all are bundled or have a slash."""
     return all(name in BUNDLED or "/" in name for name in spec.names)
 
 
@@ -53,9 +53,9 @@ def open_vectors(spec: str | KeyedVectorsLike, home: Home | None = None) -> Vect
         format. ``+`` joins several of these, each with an optional weight (``a*0.7+b``). A KeyedVectors object is used
         directly.
     home : Home, optional
-        The home in which registered names are looked up. Default: the default home, if it exists; it is not created. A
-        registered name is preferred to a bundled name, and a bundled name to a path. So a file in the working directory
-        does not change the meaning of a name.
+        The home in which registered names are looked up. Default: the default home, if it exists; it is not created.
+        A part is looked up first as a registered name, then as a bundled name, then as a path. So a file in the working
+        directory does not change the meaning of a name.
 
     Raises
     ------

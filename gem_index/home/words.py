@@ -19,13 +19,13 @@ from gem_index.sparse import SparseEncoder
 __all__ = ["STATISTICS_FILE", "check_rerank_mode", "open_sparse_encoder", "rerank_with_words"]
 
 STATISTICS_FILE = ".json"
-"""The ending of a file of :meth:`gem_index.sparse.SparseEncoder.save`; a text without this ending is a language."""
+"""The ending of a file that :meth:`gem_index.sparse.SparseEncoder.save` wrote. A text without it is a language."""
 
 
 def open_sparse_encoder(
     words: str | Path | None, collection: str | None, home: Home | str | Path | None
 ) -> SparseEncoder:
-    """Return the sparse encoder of the named word statistics; without a name, of the collection or else the background."""
+    """Return the sparse encoder with the named word statistics; by default those of the collection, else the background."""
     if words is not None:
         named = str(words)
         if named.endswith(STATISTICS_FILE):
@@ -42,12 +42,12 @@ def open_sparse_encoder(
 
 @lru_cache(maxsize=4)
 def _of_collection(root: Path, name: str, _state: tuple[int, ...]) -> SparseEncoder:
-    """Fit on the texts of a collection. The result is cached: the texts are read again only after a change."""
+    """Fit a sparse encoder on the texts of a collection; the cached result is valid until the collection changes."""
     return Home(root, create=False).collection(name).sparse_encoder()
 
 
 def check_rerank_mode(mode: str) -> str:
-    """Return a mode of re-ranking, ``dense`` or ``hybrid``.
+    """Return the mode of re-ranking after checking that it is ``dense`` or ``hybrid``.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def rerank_with_words(
     words: SparseEncoder,
     top_n: int | None = None,
 ) -> RerankResults:
-    """Order candidates by (cosine + 2.25 match) / 3.25; the rest is as in :func:`gem_index.rerank`."""
+    """Order candidates by (cosine + 2.25 match) / 3.25; otherwise like :func:`gem_index.rerank`."""
     check_top_n(top_n)
     by_meaning = rerank(query, candidates, encoder)
     asked = words.embed_query(query)

@@ -27,12 +27,12 @@ from gem_index.settings import load_settings
 __all__ = ["FolderReader", "ReadFile"]
 
 _NOT_GIVEN: tuple[object, ...] = (None, "", [])
-_AHEAD = 4  # files that each process may convert before their documents are needed
+_AHEAD = 4  # files per process that may be converted before their documents are needed
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """A file whose documents have all been read."""
+    """A file after all its documents were read."""
 
     found: FoundFile
     sha256: str
@@ -43,17 +43,17 @@ class ReadFile:
 class FolderReader:
     """Reads the files of a folder as documents.
 
-    Each file is a document. Its id is the path relative to the folder. Its metadata are ``path``, ``title``,
+    Each file is a document. The document's id is the path relative to the folder. The metadata are ``path``, ``title``,
     ``modified`` (UTC), ``type`` (the ending of the file name), and the fields that the file itself contains. Each entry
-    of an archive (``.mbox``, ``.warc``, ``.zim``) is a document with the id ``path#entry``. Other processes convert the
-    files, with limits of time and memory.
+    of an archive (``.mbox``, ``.warc``, ``.zim``) is a document with the id ``path#entry``. Separate processes convert
+    the files, with limits of time and memory.
 
     Parameters
     ----------
     folder : str or Path
         A folder or a single file. The id of a single file is its name.
     glob : sequence of str
-        Patterns, as in ``.gitignore``: only files that match one of them are read. Default: all files of known kinds.
+        Patterns, as in ``.gitignore``. Only files that match a pattern are read. Default: all files of known kinds.
     exclude : sequence of str
         Patterns of files and folders to leave out.
     gitignore : bool, optional
@@ -64,7 +64,7 @@ class FolderReader:
     encoding : str, optional
         The Python name of the encoding of text files, or ``auto`` to detect the encoding; UTF-8 by default.
     on_problem : callable, optional
-        Called with each file that cannot be read; the file is then left out. Without this function, the first such file
+        Called with each file that cannot be read; the file is then skipped. Without this function, the first such file
         raises an error.
 
     Attributes
@@ -72,9 +72,9 @@ class FolderReader:
     skipped : int
         The number of unreadable files so far.
     empty : list of str
-        The paths of the files without text that were found so far, such as scans.
+        The paths of files without text (such as scans) that were found so far.
     unseen : list of str
-        The paths of folders and files, and the ids of entries of archives, that could not be looked at so far.
+        The paths of folders and files, and the ids of archive entries, that could not be read so far.
     records : list of str
         The paths of files of records (JSON, CSV and others) that were found so far. This reader does not read them.
 
@@ -114,7 +114,7 @@ class FolderReader:
         return {name: value for name, value in given.items() if value not in _NOT_GIVEN}
 
     def adopt(self, options: Mapping[str, Any]) -> None:
-        """For options that are not given, use the options with which this folder was last read."""
+        """For options that were not given, use the options with which the folder was read last."""
         given = self.choices
         for name, value in options.items():
             if name not in given:
@@ -126,9 +126,10 @@ class FolderReader:
         return root if root.is_file() else root / found.path
 
     def full_name(self, path: str) -> str:
-        """Return the absolute name of a path in the folder, which may be an entry of an archive."""
+        """Return the absolute name of a file in the folder or of an archive entry, given by its relative path."""
         root = Path(self.location)
-        return f"{root.parent if root.is_file() else root}/{path}"  # the name of an entry may contain //
+        # no Path, which would change // in an entry's name
+        return f"{root.parent if root.is_file() else root}/{path}"
 
     def __iter__(self) -> Iterator[Document]:
         return self.documents(self.files(), lambda _: None)
@@ -196,7 +197,8 @@ class FolderReader:
                         while waiting:
                             yield from self._converted(waiting, on_read)
                         pages = self._pages(pool, found)
-                        if self.on_problem is not None:  # an archive is stored whole or not at all
+                        # read all pages first, because an archive is stored completely or not at all
+                        if self.on_problem is not None:
                             pages = _once_all_are_read(pages)
                         yield from self._taken(found, pages, on_read)
                         continue
@@ -231,7 +233,7 @@ class FolderReader:
         pages: Iterator[Page | str],
         on_read: Callable[[ReadFile], None],
     ) -> Iterator[Document]:
-        """Iterate over the documents of a file; a problem is reported or raised, with the name of the file."""
+        """Iterate over the documents of a file; report or raise a problem, with the name of the file."""
         taken = 0
         with self._reported(found.path):
             for page in pages:
@@ -277,7 +279,7 @@ class FolderReader:
 
 
 def _once_all_are_read(pages: Iterator[Page | str]) -> Iterator[Page | str]:
-    """Read all pages into a temporary file; if there was no error, iterate over them."""
+    """Read all pages into a temporary file; then, if no error occurred, iterate over the pages."""
     with TemporaryFile("w+", encoding="utf-8") as file:
         for page in pages:
             file.write(json.dumps(page if isinstance(page, str) else asdict(page)) + "\n")

@@ -1,4 +1,4 @@
-"""Read documents from files of records; all formats may be compressed."""
+"""Read documents from files of records; files of all formats may be compressed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from gem_index.text.written_forms import composed
 
 __all__ = ["DUPLICATES", "DocumentReader"]
 
-_PEEKED = 1 << 10  # bytes
+_PEEKED = 1 << 10  # bytes of standard input that are read ahead to find the format
 
 Item = TypeVar("Item")
 
@@ -56,40 +56,40 @@ class DocumentReader:
     names : sequence of str
         The paths of the files; ``-`` is standard input.
     format : str, optional
-        One of ``FORMATS``, for all inputs. By default, the name of a file tells its format; for standard input, the
-        first byte does.
+        One of ``FORMATS``, for all inputs. By default, the name of a file tells its format; the first byte tells the format
+        of standard input.
     id_field : str, optional
-        The field of the id; by default ``id``. A record without an id gets a hash of its content as id. So the same
-        record is the same document in every file, and a different record does not replace it.
+        The field of the id; by default ``id``. A record without an id gets a hash of its content as id. So equal
+        records are one document, even in different files, and a different record does not replace this document.
     text_fields : sequence of str
         The fields of the text; several fields are joined by a blank line. With ``subject*2``, the words of the subject
-        count twice (:class:`~gem_index.text.tokens.WeightedText`). A field whose name has an asterisk needs a weight
-        (``NAME*1``).
+        count twice (:class:`~gem_index.text.tokens.WeightedText`). If the name of a field itself has an asterisk, give a
+        weight (``NAME*1``).
     on_problem : callable, optional
-        Called with each bad record, which is then skipped. Without this function, the first bad record raises an error.
-        With this function, documents with a repeated id are skipped too, so all ids are in memory. Without it, only the
-        store detects repeated ids; see :meth:`naming_duplicates`.
+        Called with each bad record, which is then skipped. A document with a repeated id is skipped too, so all ids are in
+        memory. Without this function, the first bad record raises an error, and only the store detects repeated ids;
+        see :meth:`naming_duplicates`.
     max_record_bytes : int
         The largest length of a record, which is a line or an element of a JSON file.
     encoding : str, optional
-        The Python name of the encoding of text files, or ``auto`` to detect the encoding; UTF-8 by default. A byte
-        order mark of another encoding is an error. Parquet, ``.xlsx`` and ``Posts.xml`` files define their own
-        encoding.
+        The Python name of the encoding of text files, or ``auto`` to detect the encoding; UTF-8 by default. If a
+        file begins with the byte order mark of another encoding, this is an error. Parquet, ``.xlsx`` and ``Posts.xml``
+        files define their own encoding.
     header : bool
         Whether the first row of a table (CSV, TSV, ``.xlsx``) has the names of its columns.
     column_names : sequence of str, optional
-        The names of the columns of a table, instead of the names in the header. Without header and names, the columns
-        are called ``column1``, ``column2`` and so on.
+        The names of the columns of a table, instead of the names in the header. Without a header and without these names,
+        the columns are called ``column1``, ``column2`` and so on.
     delimiter : str, optional
-        The character between the fields of CSV and TSV, or ``tab``. By default, the first row tells it.
+        The character between the fields of CSV and TSV, or ``tab``. By default, it is found in the first row.
     quote : str, optional
         The character around the fields of CSV and TSV, or ``none``. Default: ``"`` for CSV, ``none`` for TSV.
     table : str, optional
-        In a spreadsheet, the name of the sheet, by default the first. In a JSON object, the key of the list of records,
-        such as ``data.items``.
+        In a spreadsheet, the name of the sheet; by default, the first sheet is read. In a JSON object, the key of the list
+        of records, such as ``data.items``.
     types : str or mapping
         The types of the columns of CSV and TSV: ``text``, ``auto``, or a type for each column; see
-        :class:`~gem_index.readers.column_types.ColumnTypes`. The columns of id and text are always text.
+        :class:`~gem_index.readers.column_types.ColumnTypes`. Columns of ids and texts always have the type ``text``.
     clean : sequence of str
         What to remove from the text fields before they are joined. ``html`` removes tags, comments and scripts, and
         resolves entities; ``auto`` does the same only in texts that are clearly HTML. ``quotes`` and ``signatures``
@@ -99,13 +99,14 @@ class DocumentReader:
         record. With ``first`` and ``last``, all ids are in memory. ``last`` reads the inputs twice; standard input is
         first copied to a temporary file.
     on_end : callable, optional
-        Called at the end with a list of notes. Each note is one line about a decision or a change: types, detected
-        encodings, cleaned texts, repeated ids.
+        Called at the end with a list of notes. Each note is one line about a decision or a change, such as the types of
+        columns, a detected encoding, the number of cleaned texts, or repeated ids.
     all_columns : bool
-        Whether each column that ``types`` names must be in at least one of the files. If False, a column may be
-        missing, because the types can come from earlier files of a collection.
+        Whether each column in ``types`` must be in at least one of the files. If False, columns may be missing, because
+        the types can come from earlier files of a collection.
     part : Part, optional
-        Read only this part of the input; there must be one input. CSV and TSV files are always read whole.
+        Read only this part of the input. Then there must be only one input, and not CSV or TSV, which are always read
+        whole.
     open_file : callable, optional
         Opens an input by its name, and returns a stream of its unpacked bytes. By default, inputs are files.
 
@@ -159,17 +160,17 @@ class DocumentReader:
             quote=self.quote,
             table=self.table,
         )
-        self._begun: set[str] = set()  # tables that were opened
-        self._copy: str | None = None  # the copy of standard input
+        self._begun: set[str] = set()  # names of tables that were opened
+        self._copy: str | None = None  # the path of the copy of standard input
         self._findings = Findings()
         self._any_good = False
         self._checked = False  # whether the first record was checked
 
     @property
     def choices(self) -> dict[str, Any]:
-        """The reading options: those arguments for reading records whose values differ from the defaults, as JSON values.
+        """The reading options: the arguments for reading records that differ from the defaults, as JSON values.
 
-        They include types that were decided while reading.
+        The types of columns that were decided during the reading are included.
         """
         found: dict[str, Any] = {}
         if self.id_field is not None:
@@ -191,7 +192,7 @@ class DocumentReader:
             self._findings = Findings()
             good = 0
             for number, document in self._documents({}):
-                # a record without an id has a `former_id` (its id in earlier versions), and cannot repeat an id
+                # only records without an id have a `former_id` (their id in earlier versions); they cannot repeat an id
                 if document.former_id is None and not kept.keeps(number, document.id):
                     self._findings.repeated += 1
                     continue
@@ -206,7 +207,7 @@ class DocumentReader:
             )
 
     def _documents(self, places: dict[str, str]) -> Iterator[tuple[int, Document]]:
-        """Iterate over the number and the document of each good record; bad records are reported."""
+        """Iterate over the numbers and the documents of good records; report bad records."""
         number = 0
         for name in self.names:
             empty = True
@@ -268,12 +269,12 @@ class DocumentReader:
 
     @contextmanager
     def naming_duplicates(self) -> Iterator[None]:
-        """Replace a DuplicateIdError from the block by an error that names the lines; the files are read again to find them.
+        """Replace a DuplicateIdError from the block by an error that names the lines, for which the files are read again.
 
         Raises
         ------
         RecordError
-            Instead of DuplicateIdError, if the inputs can be read twice.
+            Instead of DuplicateIdError, if the inputs can be read again.
         """
         try:
             yield
@@ -294,7 +295,7 @@ class DocumentReader:
         return self._each(self._fields.text_of)
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the ids and texts of the records, in order; a record without a text or with a wrong id is bad."""
+        """Iterate over the ids and texts of the records, in order; a record without a text or a valid id is bad."""
         return self._each(
             lambda name, line, fields: self._fields.row(
                 name, line, fields, f"{file_name(name)}:{line}"
@@ -302,12 +303,12 @@ class DocumentReader:
         )
 
     def records(self) -> Iterator[tuple[int, Fields]]:
-        """Iterate over the numbers and fields of the records; text and id may be missing, bad records are reported."""
+        """Iterate over the numbers and fields of the records, which may lack text and id; report bad records."""
         self._checked = True
         return self._each(lambda _name, line, fields: (line, fields))
 
     def _each(self, taken: Callable[[str, int, Fields], Item]) -> Iterator[Item]:
-        """Iterate over the results of a function for the records; bad records are reported."""
+        """Call a function for each record, and iterate over the results; report bad records."""
         self._findings = Findings()
         for name in self.names:
             empty = True
@@ -329,7 +330,7 @@ class DocumentReader:
 
     def _report(self, problem: RecordError) -> None:
         if self.on_problem is None:
-            if problem.advice is None and self._any_good:  # else all records may be bad
+            if problem.advice is None and self._any_good:  # without a good record, all may be bad
                 problem = RecordError(
                     problem.source,
                     problem.line,
@@ -380,7 +381,7 @@ class DocumentReader:
             raise changed_meanwhile(name)
 
     def _check_fields(self, name: str, line: int, fields: Fields, rest: Iterator[Record]) -> None:
-        """Check that the first record has a field of the text and the named field of the id, if bad records are not skipped.
+        """If bad records are not skipped, check that the first record has a text field and the named id field.
 
         Raises
         ------
@@ -422,7 +423,7 @@ class DocumentReader:
             findings.markup += any(map(is_html, held.values()))
 
     def format_of(self, name: str) -> str | None:
-        """Return the format of an input; None for standard input, because its first byte tells the format.
+        """Return the format of an input; None for standard input, whose first byte tells the format later.
 
         Raises
         ------

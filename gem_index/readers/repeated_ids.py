@@ -21,11 +21,11 @@ __all__ = [
 ]
 
 DUPLICATES = ("stop", "first", "last")
-"""The ways to treat several records with one id."""
+"""The ways to treat several records with the same id."""
 
 
 class KeptRecords(Protocol):
-    """Decides, for each record with an id, whether it becomes a document; records come in order."""
+    """Decides which records become documents; it is asked once for each record with an id, in order."""
 
     def keeps(self, number: int, identifier: str, /) -> bool:
         """Tell whether a record becomes a document."""
@@ -33,12 +33,12 @@ class KeptRecords(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether all expected records have come."""
+        """Whether all expected records have been decided."""
         ...
 
 
 class EveryRecord:
-    """Keeps every record; for a repeated id, other code raises an error."""
+    """Keeps every record; repeated ids are found elsewhere, and are an error."""
 
     complete = True
 
@@ -70,7 +70,7 @@ class LastRecords:
     Parameters
     ----------
     numbers : mapping of str to int
-        The number of the last record of each id; ids are in the composed Unicode form.
+        For each id, in the composed Unicode form, the number of its last record.
     """
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
@@ -86,12 +86,12 @@ class LastRecords:
 
     @property
     def complete(self) -> bool:
-        """Whether the last record of each id has come."""
+        """Whether the last record of each id has been decided."""
         return not self._left
 
 
 def check_new_id(identifier: str, places: dict[str, str], name: str, line: int) -> None:
-    """Store the place of a new id in ``places``.
+    """Check that an id is new, and store its place in ``places``.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def check_new_id(identifier: str, places: dict[str, str], name: str, line: int) 
 
 
 def check_readable_twice(names: Sequence[str]) -> None:
-    """Check that inputs other than standard input are files.
+    """Check that all inputs except standard input are files, because only files can be read twice.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from threading import get_ident
 from typing import Any
 from weakref import WeakSet
 
-import filelock  # noqa: F401 - registers its fork handler before ours: handlers run in reverse, so our gate is first
+import filelock  # noqa: F401 - fork handlers run in reverse: filelock's is registered before ours, so ours runs first
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
@@ -42,7 +42,7 @@ from gem_index.store.schema import HEAD_REVISION
 __all__ = ["FORK_GATE", "Database"]
 
 _OPEN: WeakSet[Database] = WeakSet()
-# the second error comes from the driver, while rows are read from the driver's cursor
+# the driver raises the second error, while rows are read from the driver's own cursor
 _ERRORS = (DatabaseError, sqlite3.DatabaseError)
 _OTHER_TABLES = re.compile(r"no such (table|column)|has no column|duplicate column|already exists")
 
@@ -53,7 +53,7 @@ class Database:
     Parameters
     ----------
     path : Path
-        The SQLite file. A missing file is created with its schema; a file that cannot be written is opened read-only.
+        The SQLite file. If it is missing, it is created with its schema; if it cannot be written, it is opened read-only.
     busy_timeout : float
         The seconds to wait for a transaction of another process.
     upgrade : bool
@@ -98,7 +98,7 @@ class Database:
     @staticmethod
     def _make_private(path: Path) -> None:
         """Create the file, readable only by its owner; SQLite gives its log files the same mode."""
-        with suppress(OSError):  # if the file cannot be created, SQLite reports it
+        with suppress(OSError):  # SQLite reports a file that cannot be created
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     @property
@@ -107,7 +107,7 @@ class Database:
         return self._identity() != self._file
 
     def _identity(self) -> tuple[int, int] | None:
-        """Return the identity of the file at the path; None if there is no file. Another file has another identity."""
+        """Return numbers that identify the file at the path, and change if the file is replaced; None without a file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -172,7 +172,7 @@ class Database:
 
     @contextmanager
     def reading_in_steps(self) -> Iterator[Connection]:
-        """Open a transaction like :meth:`reading`, for a caller that may pause; each step enters :data:`FORK_GATE`."""
+        """Open a transaction like :meth:`reading`, for a caller that may pause: only single steps are inside FORK_GATE."""
         before = self._state()
         try:
             with FORK_GATE.passing():
@@ -217,7 +217,7 @@ class Database:
         except _ERRORS as error:
             explained = self._explain(error)
             if whole and _code(error) == sqlite3.SQLITE_IOERR:
-                # SQLite may recover the transaction from its log, but our open connections would not see it
+                # close: SQLite may recover this transaction from its log, but our open connections would not see it
                 self.close()
                 raise CommitError(
                     f"the disk failed while {self.path} was being written ({_cause(error)}): it is not known whether the "
@@ -232,7 +232,7 @@ class Database:
             raise HomeBusyError(f"{self.path} was written while it was read; try again")
 
     def _state(self) -> tuple[int, int] | None:
-        """Return the file's time and size, to compare them after a read without locks; None if locks protect the read."""
+        """Return the file's time and size, for a comparison after a read without locks; None if locks protect the read."""
         if not self.read_only or has_shared_memory(self.path):
             return None
         return self._time_and_size()
@@ -295,7 +295,7 @@ class Database:
             )
 
     def copy_to(self, path: Path, connection: Connection) -> None:
-        """Copy the state that a reading transaction sees to another file; others may read and write meanwhile.
+        """Copy the state of a reading transaction to another file; meanwhile, others may read and write.
 
         Raises
         ------
@@ -319,8 +319,8 @@ class Database:
     def roll_back_interrupted(self) -> None:
         """Roll back transactions of this thread that a KeyboardInterrupt left open; call this before a clean-up.
 
-        An interrupt may come between the last line of a transaction and its end. Then the transaction still has its
-        lock, and the clean-up would wait for this lock forever.
+        If an interrupt comes after the last line of a transaction's block, the transaction stays open. It keeps its lock,
+        and the clean-up would wait for this lock forever.
         """
         for connection, thread in list(self._in_use.items()):
             if thread == get_ident() and connection.in_transaction:
@@ -336,12 +336,12 @@ def _close_idle_connections() -> None:
         database.close()
 
 
-atexit.register(_close_idle_connections)  # closing the last connection removes SQLite's log
+atexit.register(_close_idle_connections)  # when the last connection closes, SQLite removes its log
 
 FORK_GATE = ForkGate(_close_idle_connections)
-"""A fork waits until no other thread is inside this gate.
+"""A gate around the use of SQLite: a fork waits until no other thread is inside.
 
-The reason: in a forked process, neither a connection nor a lock of SQLite's library can be used.
+The reason: a forked process cannot use connections and locks of SQLite's library that its parent had in use.
 """
 
 

@@ -1,4 +1,4 @@
-"""The repository of a collection's documents: write and delete documents, follow changes, read documents."""
+"""The documents of a collection in the database: write, delete and read documents, and find changes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ __all__ = ["DocumentRepository"]
 
 Seqs: TypeAlias = npt.NDArray[np.int64]
 
-_BATCH = 2000  # well below SQLite's limit on bound values in one statement
+_BATCH = 2000  # values in one statement, well below SQLite's limit
 
 _LIMITS = ("too large", "stack overflow", "too complex", "too many")
-"""Words in SQLite's messages about statements that are too large."""
+"""Parts of SQLite's messages about too large statements."""
 
 _STORED = (
     documents.c.seq,
@@ -77,11 +77,11 @@ class DocumentRepository:
     def upserting(
         self, on_existing: OnExisting = "replace", chunking: Chunking | None = None
     ) -> Upsert:
-        """Return an upsert, which writes documents from several sources and counts their pieces."""
+        """Return an upsert, which can write documents from several inputs, and counts their pieces."""
         return Upsert(self._connection, self._collection_id, on_existing, chunking or Chunking())
 
     def next_seq(self) -> int:
-        """Return the seq that the next new document of the database gets; each later document gets the next number."""
+        """Return the seq that the next new document in the database will get; later documents get the following numbers."""
         kept = table("sqlite_sequence", column("name"), column("seq"))
         last = select(kept.c.seq).where(kept.c.name == documents.name)
         return int(self._connection.scalar(last) or 0) + 1
@@ -117,7 +117,7 @@ class DocumentRepository:
     # --------------------------------------------------------------- changes
 
     def tombstones_after(self, change: int) -> tuple[list[int], int]:
-        """Return the seqs that were deleted after a change number, and the newest change number."""
+        """Return the seqs of tombstones after a change number, and the newest change number."""
         rows = self._connection.execute(
             select(tombstones.c.seq, tombstones.c.change)
             .where(tombstones.c.collection_id == self._collection_id, tombstones.c.change > change)
@@ -126,7 +126,7 @@ class DocumentRepository:
         return [seq for seq, _ in rows], rows[-1].change if rows else change
 
     def forget_tombstones(self, up_to_change: int) -> None:
-        """Remove the tombstones up to a change number; the present snapshot must no longer have their documents."""
+        """Remove the tombstones up to a change number; the present snapshot must not have documents of these tombstones."""
         self._connection.execute(
             delete(tombstones).where(
                 tombstones.c.collection_id == self._collection_id,
@@ -135,7 +135,7 @@ class DocumentRepository:
         )
 
     def texts_after(self, seq: int) -> Iterator[tuple[int, str]]:
-        """Iterate over (seq, text) of the documents after a seq, ascending."""
+        """Iterate over (seq, text) of the documents above a seq, ascending."""
         columns = (documents.c.seq, documents.c.text, documents.c.weights)
         query = select(*columns).order_by(documents.c.seq).limit(_BATCH)
         while rows := self._connection.execute(
@@ -145,7 +145,7 @@ class DocumentRepository:
             seq = rows[-1].seq
 
     def metadata_after(self, seq: int) -> Iterator[tuple[int, str]]:
-        """Iterate over (seq, metadata as JSON) of the documents after a seq, ascending."""
+        """Iterate over (seq, metadata as JSON) of the documents above a seq, ascending."""
         query = select(documents.c.seq, documents.c.metadata).order_by(documents.c.seq)
         rows = self._connection.execute(query.where(self._mine, documents.c.seq > seq))
         yield from ((at, text) for at, text in rows)
@@ -171,7 +171,7 @@ class DocumentRepository:
     # ----------------------------------------------------------------- reading
 
     def seqs(self, first: int | None = None, after: int = 0) -> Seqs:
-        """Return the seqs of the documents after a seq, ascending; if ``first`` is given, at most so many."""
+        """Return the seqs above ``after``, ascending; if ``first`` is given, only the first ``first`` of them."""
         query = select(documents.c.seq).where(self._mine, documents.c.seq > after)
         query = query.order_by(documents.c.seq)
         rows = self._connection.execute(query.limit(first))
@@ -181,12 +181,12 @@ class DocumentRepository:
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
     def field_values(self, name: str, after: int = 0) -> Iterator[tuple[int, Any]]:
-        """Iterate over (seq, value) of the documents after a seq that have a field, ascending.
+        """Iterate over (seq, value) of the documents that have a field, ascending, above the seq ``after``.
 
         Raises
         ------
         FilterError
-            If a filter cannot have a field of this name.
+            If no filter can name this field.
         """
         value, kind = field_value(name, documents.c.metadata)
         has_field = compile_where({name: {"$exists": True}}, documents.c.metadata)
@@ -200,7 +200,7 @@ class DocumentRepository:
                 yield seq, json.loads(found) if json_type in ("array", "object") else found
 
     def metadata_sample(self, count: int) -> list[str]:
-        """Return the metadata, as JSON, of at most ``count`` documents; they are taken at even intervals of seqs."""
+        """Return the metadata, as JSON, of at most ``count`` documents, which are taken at even intervals of seqs."""
         query = select(func.min(documents.c.seq), func.max(documents.c.seq)).where(self._mine)
         first, last = self._connection.execute(query).one()
         if first is None:
@@ -223,24 +223,24 @@ class DocumentRepository:
         )
 
     def count(self, after: int = 0) -> int:
-        """Return the number of documents after a seq; every row is read."""
+        """Return the number of documents above a seq; this reads every row."""
         query = select(func.count()).select_from(documents)
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
     def characters(self, after: int) -> int:
-        """Return the number of characters of the texts after a seq; the texts are read."""
+        """Return the number of characters in the texts of documents above a seq; this reads the texts."""
         query = select(func.sum(func.length(documents.c.text)))
         return int(self._connection.scalar(query.where(self._mine, documents.c.seq > after)) or 0)
 
     def buried(self, up_to_seq: int) -> int:
-        """Return the number of documents up to a seq that have tombstones."""
+        """Return the number of tombstones of documents up to a seq."""
         query = select(func.count(tombstones.c.seq.distinct())).where(
             tombstones.c.collection_id == self._collection_id, tombstones.c.seq <= up_to_seq
         )
         return int(self._connection.scalar(query) or 0)
 
     def matching(self, where: Mapping[str, Any], after: int = 0) -> Seqs:
-        """Return the seqs of the documents after a seq that a filter accepts, ascending."""
+        """Return the seqs above ``after`` of the documents that a filter accepts, ascending."""
         query = select(documents.c.seq).where(
             self._mine, documents.c.seq > after, compile_where(where, documents.c.metadata)
         )
@@ -258,7 +258,7 @@ class DocumentRepository:
     def accepted_mask(
         self, where: Mapping[str, Any], metadata: Sequence[str]
     ) -> npt.NDArray[np.bool_]:
-        """Tell, for each of n metadata (JSON objects), whether a filter accepts it: bool (n,)."""
+        """Return a mask (n,) of the metadata (JSON objects) that a filter accepts."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         query = select(table.c.key).where(compile_where(where, table.c.value))
         found = np.zeros(len(metadata), np.bool_)
@@ -288,7 +288,7 @@ class DocumentRepository:
         ------
         FilterError
             If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`). If no
-            document is accepted, :meth:`check_fields` checks the fields and may also raise it.
+            document is accepted, also as from :meth:`check_fields`.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)
@@ -297,7 +297,7 @@ class DocumentRepository:
         return found
 
     def kinds(self, name: str, after: int = 0) -> Kinds:
-        """Return the kinds of a field's values in the documents after a seq."""
+        """Return the kinds (number, text …) of a field's values in the documents above a seq."""
         kind, value = kind_of_value(name, documents.c.metadata)
         query = select(kind.label("kind"), func.min(value)).where(
             self._mine, documents.c.seq > after
@@ -305,7 +305,7 @@ class DocumentRepository:
         return self._kinds(query)
 
     def judged_kinds(self, name: str, metadata: Sequence[str]) -> Kinds:
-        """Return the kinds of a field's values in some metadata (JSON objects)."""
+        """Return the kinds of a field's values in given metadata (JSON objects)."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         kind, value = kind_of_value(name, table.c.value)
         return self._kinds(select(kind.label("kind"), func.min(value)).select_from(table))
@@ -328,13 +328,13 @@ class DocumentRepository:
         ----------
         where : mapping
         matching, kinds : callable, optional
-            Faster functions than :meth:`matching` and :meth:`kinds`.
+            Faster functions that are used instead of :meth:`matching` and :meth:`kinds`.
 
         Raises
         ------
         FilterError
-            If no document has one of the fields; the message has similar names. Or if the filter compares a field with
-            a kind of value that this field never has.
+            If one of the fields is in no document; the message has similar names. Also if the filter compares a field
+            with a kind of value that this field never has.
         """
         matching = matching or self.matching
         for name in fields_of(where):
@@ -345,14 +345,14 @@ class DocumentRepository:
         check_equalities(where, kinds or self.kinds)
 
     def check_field(self, name: str) -> None:
-        """Check that a document has a field, if there are documents.
+        """Check that at least one document has a field; without documents, check nothing.
 
         Raises
         ------
         InputError
             If no document has the field; the message has similar names.
         FilterError
-            If a filter cannot have a field of this name.
+            If no filter can name this field.
         """
         if not len(self.matching({name: {"$exists": True}})) and self.count():
             raise InputError(
@@ -381,13 +381,13 @@ class DocumentRepository:
         return sorted(self._connection.scalars(query))
 
     def _fields(self) -> dict[str, bool]:
-        """Return the documents' fields by their names in filters; the value is True for a field inside an object."""
+        """Return the names of the documents' fields in filters; the value is True for a field inside an object."""
         entries = func.json_tree(documents.c.metadata).table_valued("key", "fullkey", "path")
         columns = select(entries.c.key, entries.c.fullkey, entries.c.path).distinct()
         query = columns.select_from(documents.join(entries, true())).where(self._mine)
         found: dict[str, bool] = {}
         for key, place, above in self._connection.execute(query):
-            if key is None:  # the whole metadata
+            if key is None:  # the metadata object itself
                 continue
             if above == "$":
                 found[str(key)] = False
@@ -429,7 +429,7 @@ class DocumentRepository:
         values: list[Any] = [json.dumps(wanted)]
         if wanted and wanted[-1] - wanted[0] < len(wanted):
             condition, values = "seq BETWEEN ? AND ?", [wanted[0], wanted[-1]]
-        # the driver's tuples, because SQLAlchemy would make an object for each row
+        # read the driver's tuples, because SQLAlchemy would make an object for each row
         cursor: Any = self._connection.exec_driver_sql(
             "SELECT seq, document_id, text, metadata, weights FROM documents "  # noqa: S608 - parameters
             f"WHERE collection_id = ? AND {condition} ORDER BY seq",

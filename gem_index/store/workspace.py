@@ -69,7 +69,7 @@ def has_database(root: Path) -> bool:
 
 
 class Workspace:
-    """The folder, settings, database and locks of a home; all parts of the home share them.
+    """The folder, settings, database and locks of a home, which all parts of the home share.
 
     Parameters
     ----------
@@ -112,10 +112,10 @@ class Workspace:
 
     @contextmanager
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the lock for changing files and database; only one process at a time can hold it.
+        """Hold the write lock of the home, under which files and database change; one process at a time can hold this lock.
 
-        When the outermost block ends, a folder is removed if no row of the database has its name. The block has replaced
-        or abandoned such folders, or a killed process has left them.
+        When the outermost block ends, a sweep removes folders whose name no row of the database has. The block has
+        replaced or abandoned such folders, or a killed process has left them.
 
         Parameters
         ----------
@@ -139,10 +139,10 @@ class Workspace:
 
     @contextmanager
     def sweep_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the lock that a sweep needs to remove unused folders; only one process at a time can hold it.
+        """Hold the sweep lock, which a sweep needs to remove unused folders; one process at a time can hold this lock.
 
-        A backup also holds this lock: other processes can write meanwhile, but the copied files are not removed. Code
-        that needs both locks takes the sweep lock first.
+        A backup also holds the sweep lock, so other processes can write meanwhile, but cannot remove files that are
+        being copied. Code that needs both locks takes the sweep lock before the write lock.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Workspace:
 
     @contextmanager
     def _lock(self, name: str, timeout: float | None) -> Iterator[bool]:
-        """Hold a lock; yield True if this thread did not hold the lock before."""
+        """Hold a lock; yield True in the outermost block, False if this thread held the lock already."""
         if self.database.read_only:
             raise self._not_writable(OSError(errno.EROFS, os.strerror(errno.EROFS)))
         lock = FileLock(
@@ -186,7 +186,7 @@ class Workspace:
 
     @contextmanager
     def _sweep_after(self, outermost: bool) -> Iterator[None]:
-        """Sweep after the block. After a failed commit there is no sweep, because the stored rows are not known."""
+        """Sweep after the block, except after a failed commit: then it is not known which rows are stored."""
         try:
             yield
         except CommitError:
@@ -199,7 +199,7 @@ class Workspace:
             self.sweep()
 
     def sweep(self) -> list[Path]:
-        """Remove each folder whose name no row of the database has; the caller holds the write lock.
+        """Remove the folders whose names no row of the database has; the caller holds the write lock.
 
         Returns
         -------
@@ -221,8 +221,9 @@ class Workspace:
         note = self.root / "write.lock.json"
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
-            with suppress(OSError):  # without the file, waiting processes get a shorter message
-                # if the file is a link, it is removed, not followed
+            # if it cannot be written, waiting processes get a shorter message
+            with suppress(OSError):
+                # remove an old file first: if it is a link, it must not be followed
                 note.unlink(missing_ok=True)
                 descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with os.fdopen(descriptor, "w") as file:
@@ -235,7 +236,7 @@ class Workspace:
                     note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
-        """Return the name of the process that has the write lock, from the file that the other process wrote."""
+        """Return the name of the process that has the write lock, from the file that this process wrote."""
         try:
             note = json.loads((self.root / "write.lock.json").read_text())
             return f"process {note['process']} ({note['command']})"

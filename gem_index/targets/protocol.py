@@ -36,7 +36,7 @@ class TargetSchema:
         The fingerprint of the encoder that made the vectors of the table.
     dimension : int
     token : str
-        Identifies the writer of the table. A push writes only to a table whose token its home has recorded.
+        Identifies the writer of the table. A push writes only to a table whose token is recorded in the home of the push.
     texts : bool
         Whether the texts are stored beside their vectors.
     words : str
@@ -84,7 +84,7 @@ class TargetDocument:
     ----------
     id : str
     vector : float32 array (d,)
-        A vector of unit length; for a text without words, zeros.
+        A vector of unit length; zeros for a text without words.
     text : str, optional
         The text; None if texts are not stored.
     metadata : mapping
@@ -122,7 +122,7 @@ class TargetTable(Protocol):
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
         """Insert rows; a new row replaces an old row with the same id. When the method returns, the rows are durable.
 
-        The caller has removed metadata that :meth:`Target.unsupported` names.
+        The caller has already removed the metadata fields that :meth:`Target.unsupported` returns.
         """
         ...
 
@@ -143,7 +143,7 @@ class TargetTable(Protocol):
         ...
 
     def metadata_of(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the metadata of rows by id, for at most 1,000 ids; ids without a row are ignored, nothing else is read."""
+        """Return the metadata of rows by id, for at most 1,000 ids; read nothing else, and ignore ids without a row."""
         ...
 
     def fetch(self, ids: Sequence[str]) -> dict[str, TargetDocument]:
@@ -151,7 +151,7 @@ class TargetTable(Protocol):
         ...
 
     def finish(self) -> None:
-        """Build indexes or compact, if the engine needs it. A push calls this after it has sent everything.
+        """If the engine needs it, build indexes or compact. A push calls this method after all rows were sent.
 
         After this call, the push counts the rows. If this method raises TargetUnavailableError, the push calls it
         again.
@@ -161,10 +161,10 @@ class TargetTable(Protocol):
 
 @runtime_checkable
 class WordsTable(TargetTable, Protocol):
-    """A table that can store sparse vectors of words, and search by them."""
+    """A table that can store sparse vectors of words, and find rows by these vectors."""
 
     def match(self, words: SparseVector, k: int) -> list[Neighbor]:
-        """Return the k rows with the largest inner product of words, best first; rows with the product 0 are left out."""
+        """Return the k rows with the largest inner products of words, best first, without rows whose product is 0."""
         ...
 
 
@@ -174,7 +174,7 @@ class Target(Protocol):
 
     @property
     def url(self) -> TargetUrl:
-        """The URL that was opened. Without its secrets, the URL is the name of the target."""
+        """The URL that was opened. The name of the target is this URL without its secrets."""
         ...
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:
@@ -187,7 +187,7 @@ class Target(Protocol):
         Raises
         ------
         ConfigError
-            If gem-index did not create the table that has the name.
+            If the name belongs to a table that gem-index did not create.
         """
         ...
 
@@ -201,7 +201,7 @@ class Target(Protocol):
         Raises
         ------
         ConfigError
-            If a table with the name exists.
+            If the name belongs to an existing table.
         """
         ...
 
@@ -224,10 +224,10 @@ class Target(Protocol):
 
 @runtime_checkable
 class JsonTarget(Protocol):
-    """A target that can check JSON texts of metadata, so a push need not parse metadata to check them."""
+    """A target that can check metadata as JSON texts, so a push can check metadata without parsing them."""
 
     def stores_json(self, texts: Sequence[str]) -> bool:
-        """Tell whether it is sure that all these metadata can be stored; if False, :meth:`Target.unsupported` decides."""
+        """Return True if all these metadata can certainly be stored; if False, :meth:`Target.unsupported` decides."""
         ...
 
 
@@ -237,15 +237,15 @@ class WordsTarget(Protocol):
 
     @property
     def word_dimensions(self) -> int:
-        """Return the largest dimension of the database's sparse vectors, at most 2^31; 0 if this version has none.
+        """Return the largest dimension of sparse vectors in the database, at most 2^31; 0 if its version has none.
 
-        If it is less than 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
+        If the dimension is below 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
         """
         ...
 
 
 def word_dimensions(target: Target) -> int:
-    """Return the number of dimensions of a target's sparse vectors; 0 without sparse vectors."""
+    """Return the largest dimension of sparse vectors in a target; 0 if the target cannot have sparse vectors."""
     return target.word_dimensions if isinstance(target, WordsTarget) else 0
 
 
@@ -256,32 +256,32 @@ class RowsTarget(Protocol):
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Iterate over the rows of a table that gem-index did not create: values by field name, without vectors.
 
-        The caller has checked that the table exists. If the engine stores the id and the text of a row apart from the
-        fields, the row has them as ``id`` and ``text`` (:func:`row_of`).
+        The caller has checked that the table exists. Some engines store the id and the text of a row apart from the
+        fields; then the returned row has these values as ``id`` and ``text`` (:func:`row_of`).
         """
         ...
 
 
 def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """Return a row of an engine that stores some values, such as the id, apart from the user's fields.
+    """Join a user's fields and values that the engine stores apart from them, such as the id, to one row.
 
     Parameters
     ----------
     fields : mapping
-        The fields that users have named. If a field and a value of the engine have the same name, such as ``id``, the
-        field is called ``_id``.
+        The fields of the user. If a field has the name of a value in ``own``, such as ``id``, the row has the field as
+        ``_id``.
     **own
-        The values that the engine stores apart: the id, perhaps the text.
+        The values that the engine stores apart: the id, and in some engines the text.
     """
     return own | {f"_{name}" if name in own else name: value for name, value in fields.items()}
 
 
 @runtime_checkable
 class QueryTableTarget(Protocol):
-    """A target that chooses the name of the second table, the table of query records.
+    """A target that itself chooses the name of the second table, which has the query records.
 
-    For other targets, the second table has the name of the first table with an ending; the other options of the URL do
-    not change.
+    In any other target, the second table has the name of the first table with an ending; the other options of its URL
+    are those of the first table.
     """
 
     @property

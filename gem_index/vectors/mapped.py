@@ -24,7 +24,7 @@ _BLOCK = 2048
 
 
 class MappedVectors:
-    """Rows of word vectors. By default, an unknown word gets the row that its SHA-256 digest selects.
+    """Rows of word vectors, with a vocabulary. By default, the SHA-256 digest of an unknown word selects its row.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class MappedVectors:
         W words.
     options : SourceOptions, optional
     row_of_word : int64 array (W,), optional
-        The row of each word, if several words share a row. By default, word i has row i.
+        The row of each word, needed if several words share a row. By default, word i has row i.
     ngrams : NgramTable, optional
         The table from which vectors of unknown words are composed, if the options require it.
     fingerprint : str, optional
-        The fingerprint, if it is already known for the same parts.
+        The fingerprint of these rows, words and options, if the caller knows it already.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class MappedVectors:
 
     @property
     def dimension(self) -> int:
-        """Length of a word's vector."""
+        """The number of dimensions of a word's vector."""
         return self.rows.dimension
 
     @classmethod
@@ -104,8 +104,8 @@ class MappedVectors:
     def lookup(self, tokens: Sequence[str]) -> tuple[FloatArray, BoolArray]:
         """Return the vectors of words; see :class:`~gem_index.vectors.base.VectorSource`.
 
-        A word whose vector is composed of n-grams counts as known. A run of characters that contains known words counts
-        as known too.
+        Two kinds of words outside the vocabulary also count as known: words whose vectors are composed of n-grams, and
+        runs of characters (in scripts without blanks) that contain known words.
         """
         words = self.options.spelled(tokens)
         rows = self._find(words)
@@ -146,10 +146,10 @@ class MappedVectors:
         return np.where(found < 0, -1, self.row_of_word[found])
 
     def frequent_words(self) -> Sequence[str] | None:
-        """Return the vocabulary, in the order of frequency; None if its words are in alphabetical order."""
+        """Return the vocabulary if its words are in the order of frequency; None if they are in alphabetical order."""
         sample = self.vocabulary[:2000]
         ascending = sum(a < b for a, b in itertools.pairwise(sample))
-        # In the order of frequency, about half of all neighbouring pairs ascend; in alphabetical order, nearly all.
+        # In the order of frequency, about half of the neighbouring pairs of words ascend; in alphabetical order, nearly all.
         if len(sample) < 20 or ascending > 0.9 * (len(sample) - 1):
             return None
         return self.vocabulary
@@ -168,7 +168,7 @@ class MappedVectors:
                 yield words[begin : begin + _BLOCK], taken.astype(dtype)
 
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
-        # the mean of n-grams is linear: it can include a factor, but not a normalisation to unit length
+        # a composed vector is a mean, which can include a factor, but not a normalisation to unit length
         ngrams = None
         if self.ngrams is not None and not self.options.unit:
             table = self.ngrams
@@ -198,7 +198,7 @@ class MappedVectors:
 
 
 def fingerprint_of(contents: Iterable[bytes], options: SourceOptions) -> str:
-    """Return the SHA-256 of everything that determines look-ups; the contents already reflect ``limit`` and ``dtype``."""
+    """Return the SHA-256 of everything that determines look-ups; ``contents`` already reflect ``limit`` and ``dtype``."""
     state = hashlib.sha256()
     for part in contents:
         state.update(part)

@@ -26,14 +26,14 @@ _DEFAULT_OOV = "hash"
 _DEFAULT_RUNS = "word"
 
 _STORED_NAMES = {"contractions": "tails"}
-"""The stored names of some options: homes and fingerprints keep the names of the first version."""
+"""The stored names of options that were renamed: in homes and fingerprints, they have the names of the first version."""
 
 _CONTRACTION_ENDINGS = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Options of one source of word vectors (docs/algorithm.md, section 2); its fingerprint depends on them.
+    """Options of a source of word vectors (docs/algorithm.md, section 2). The source's fingerprint depends on the options.
 
     Parameters
     ----------
@@ -45,19 +45,19 @@ class SourceOptions:
     oov : str, optional
         The vector of an unknown word. ``hash``: the row that the word's SHA-256 digest selects, as in the paper;
         ``zero``: zeros; ``subword``: a vector composed of the word's character n-grams. Default: ``subword`` if the
-        source has n-grams, else ``hash``. A stored source keeps the choice made when it was stored.
+        source has n-grams, else ``hash``. A source in a home keeps the choice that was made when it was stored.
     case : str
         The form in which a word is looked up. ``keep``: unchanged; ``lower``: lower-cased; ``fallback``: first
         unchanged, then lower-cased, then capitalised.
     contractions : str
-        The form in which the endings of contractions are looked up. Tokenization separates them: "it's" becomes it and
-        s, "don't" becomes don and t. ``word`` looks up s and t like any word, as in the paper. ``apostrophe`` looks up
-        's and 't, and gives zeros if the source does not have them.
+        The form in which the endings of contractions are looked up. Tokenization separates the endings: "it's" becomes
+        it and s, "don't" becomes don and t. ``word`` looks up s and t like any word, as in the paper. ``apostrophe``
+        looks up 's and 't; an ending that the source does not have gets zeros.
     runs : str, optional
         How an unknown run of characters is looked up in scripts without blanks between words (Chinese, Japanese, Thai).
-        ``word`` looks up the run like any word. ``split`` computes the mean of the known words in the run; they are
-        found from left to right, the longest word at each place. Default: ``split`` if more than a fifth of the most
-        frequent words are in such scripts, else ``word``. A stored source keeps its choice.
+        ``word`` looks up the run like any word. ``split`` finds known words in the run, from left to right, the longest
+        word at each place; their mean is the vector. Default: ``split`` if more than a fifth of the most frequent words
+        are in such scripts, else ``word``. A source in a home keeps the choice that was made when it was stored.
     limit : int, optional
         Use only the first ``limit`` words.
     dtype : str, optional
@@ -91,7 +91,7 @@ class SourceOptions:
                 raise ConfigError(f"{name} is {quoted(value)}; expected {', '.join(known)}")
 
     def decided(self, *, has_ngrams: bool, has_runs: bool = False) -> Self:
-        """Return the options; ``oov`` and ``runs`` get the defaults for the source if they were not given."""
+        """Return the options, with the source's defaults for ``oov`` and ``runs`` if these were not given."""
         oov = self.oov or ("subword" if has_ngrams else _DEFAULT_OOV)
         return replace(self, oov=oov, runs=self.runs or ("split" if has_runs else _DEFAULT_RUNS))
 
@@ -106,7 +106,7 @@ class SourceOptions:
         return {name: value for name, value in found.items() if usual.get(name) != value}
 
     def to_json(self) -> str:
-        """Return all options as JSON with sorted keys; ``runs`` is left out if it is ``word``, as in older homes."""
+        """Return the options as JSON with sorted keys; as in older homes, ``runs`` is missing if its value is ``word``."""
         stored = {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
         if self.runs != "split":
             del stored["runs"]
@@ -132,7 +132,7 @@ class SourceOptions:
         return words
 
     def silent(self, words: Sequence[str], unknown: BoolArray) -> list[int]:
-        """Return the places of unknown endings of contractions; their vectors are zero."""
+        """Return the positions of unknown endings of contractions, which get zero vectors."""
         if self.contractions == "word":
             return []
         endings = _CONTRACTION_ENDINGS.values()
@@ -141,7 +141,8 @@ class SourceOptions:
     def adjust(self, rows: FloatArray) -> FloatArray:
         """Return vectors (n, d) with ``unit`` and ``scale`` applied."""
         if self.unit:
-            wide = rows.astype(np.float64)  # the square of a float32 may exceed float32
+            # because the square of a float32 may be too large for float32
+            wide = rows.astype(np.float64)
             norms = np.linalg.norm(wide, axis=1, keepdims=True)
             rows = np.divide(wide, norms, out=wide, where=norms > 0).astype(np.float32)
         return rows * np.float32(self.scale) if self.scale != 1 else rows

@@ -1,4 +1,4 @@
-"""Vectors of unknown runs of characters in scripts without blanks: the mean of the known words in a run."""
+"""Vectors of unknown runs of characters, in scripts without blanks: the mean of the known words inside a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RUNS", "known_words", "mostly_runs", "vectors_of_runs"]
 RUNS = ("word", "split")
 """The ways to look up an unknown run of characters: like any word, or by the known words in the run."""
 
-_LONGEST = 8  # characters of the longest word inside a run
+_LONGEST = 8  # characters; longer words are not searched inside a run
 _SHARE = (
     0.2  # of the words of a table: if more are in scripts without blanks, `split` is the default
 )
@@ -26,12 +26,12 @@ Find = Callable[[Sequence[str]], npt.NDArray[np.int64]]
 
 
 def mostly_runs(words: Sequence[str]) -> bool:
-    """Tell by its most frequent words whether a table of word vectors is for a script without blanks."""
+    """Tell whether word vectors are for a script without blanks, by their most frequent words."""
     return sum(map(is_unspaced, words)) > _SHARE * len(words)
 
 
 def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the known words in runs, from left to right, the longest at each place; unknown parts are skipped.
+    """Find known words in runs: from left to right, the longest known word at each position; skip unknown parts.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
     Returns
     -------
     tuple of int64 array (n,)
-        The place in the text and the row of each word.
+        For each word, its position in the text, and its row.
     """
     places: list[int] = []
     found: list[int] = []
-    begin = 0  # the first place where the next word may begin
+    begin = 0  # the first position at which the next word may begin
     while begin < len(text):
         block = text[begin : begin + _SIGNS_AT_ONCE + _LONGEST]
         rows = find(
@@ -75,7 +75,7 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
 def vectors_of_runs(
     words: Sequence[str], find: Find, take: Callable[[npt.NDArray[np.int64]], FloatArray]
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Return the places of the runs with known words, and, for each run, the mean vector of these words (n, d)."""
+    """Return the positions of the n runs that have known words, and the mean vectors (n, d) of these words."""
     from gem_index.kernels.rows import sum_rows
 
     runs = [place for place, word in enumerate(words) if is_unspaced(word)]
