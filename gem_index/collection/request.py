@@ -104,8 +104,8 @@ class SearchOptions(TypedDict, total=False):
     boost : str, optional
         Prefer documents with a recent date (``created_at:30d``) or a large number (``votes:10``). The scores of the best
         results (at least 100) are multiplied by a factor. For dates, the factor is (1 + 2^(-age / 30 days)) / 2; for
-        numbers, (1 + votes / (votes + 10)) / 2. A document without a value has the factor 1/2. The units of time are ``h``, ``d``,
-        ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
+        numbers, (1 + votes / (votes + 10)) / 2. A document without a value has the factor 1/2. The units of time are
+        ``h``, ``d``, ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
         Return the results in the order of a field, not of the score. With ``-`` before the field, the largest or latest
         value comes first. Results without a value are last.

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-# to_dict leaves out those of these fields that are None
+# fields that to_dict leaves out if they are None
 _OPTIONAL = ("piece", "passage", "weak", "collection")
 
 
@@ -100,12 +100,11 @@ class SearchResult:
     collection: str | None = None
 
     def as_row(self) -> SearchResult:
-        """Return the result with the id, text and metadata of its piece, as a push stores them.
+        """Return the result as a push would store it: with the id, text and metadata of its piece.
 
-        A result without a piece is returned unchanged.
-
-        The id is ``id#n``; the metadata has the fields of the document, and ``parent``, ``piece``, ``start``, ``end`` and,
-        if known, ``heading`` and ``page``.
+        A result without a piece is returned unchanged. With a piece, the id is ``id#n``. The metadata
+        has the fields of the document, and ``parent``, ``piece``, ``start``, ``end`` and, if known, ``heading`` and
+        ``page``.
         """
         if self.piece is None:
             return self
@@ -202,7 +201,7 @@ class PushReport:
 
     - ``collection`` is None for documents without a collection.
     - ``unchanged`` and ``documents`` are None after ``embed`` wrote into a table of pieces with more than 10,000 rows.
-      Only a reading of all rows could count the documents of such a table.
+      To count the documents of such a table, ``embed`` would have to read all rows.
     - ``words`` tells whether the table has sparse vectors of words; None if the database cannot store sparse vectors.
     - ``words_due`` is true if the number of rows has at least doubled since the word statistics of the table were
       computed. Then make a full push, which computes the statistics again.
@@ -248,8 +247,8 @@ class CollectionStatus:
 
     - ``vectors`` and ``preset`` have an entry for each encoder; ``prior`` is the largest number of
       pseudo-sentences that a fit adds.
-    - ``fitted`` is the number of texts that the model was fitted on, 0 without a fit; ``since_fit`` is the number of
-      documents stored after the fit.
+    - ``fitted`` is the number of texts in the model's fit, 0 without a fit; ``since_fit`` is the number of documents
+      that were stored after the fit.
     - ``bytes`` is the size of the index files; ``dimension`` is the dimension of the vectors.
     - ``language`` and ``analyzer`` (its version) determine how texts become terms. Version 1 uses the English stemmer
       for every language; a build with a language changes the version.
@@ -279,7 +278,7 @@ class CollectionStatus:
 class ModelInfo:
     """The description of a named model.
 
-    ``sentences`` is the number of texts that the model was fitted on. ``config`` has the fields of the model's
+    ``sentences`` is the number of texts in the model's fit. ``config`` has the fields of the model's
     configuration; with several encoders it is ``{"encoders": [{"vectors": …, "config": {…}, "weight": …}, …]}``.
     """
 

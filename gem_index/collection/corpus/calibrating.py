@@ -27,8 +27,8 @@ _WRONG = 0.1
 _LEFT_OUT = 0.7
 """If no right documents are given: the score is this quantile of the best scores of the queries (docs/evaluation.md)."""
 
-_SAMPLED = 1000  # documents
-_UNITS = 12  # words; a query from a document has so many
+_SAMPLED = 1000  # documents from which queries are made
+_UNITS = 12  # words of a query that is made from a document
 _LEAST = 10  # queries; fewer cannot measure a share of one in ten
 _BLOCK = 256  # queries that are searched at once
 
@@ -127,7 +127,7 @@ def _without_own(
 
 
 def score_reached_by(scores: F64, quantile: float = _LEFT_OUT) -> float:
-    """Return the score that a share 1 - ``quantile`` of the queries reaches; ``scores`` (n,) are their best scores."""
+    """Return the score below which a share ``quantile`` of the queries' best scores (n,) lies."""
     return float(np.quantile(scores, quantile))
 
 
@@ -148,7 +148,7 @@ def _known(found: Sequence[SearchResults], right: Mapping[str, Sequence[str]]) -
 
 
 def lowest_score(scores: F64, wrong: Mask, share: float = _WRONG) -> float | None:
-    """Return the lowest score such that ten results reach it, and at most a share of these is wrong; None without one.
+    """Return the lowest score that ten or more results reach, at most a share of them wrong; None without such a score.
 
     Parameters
     ----------

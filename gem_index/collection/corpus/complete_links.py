@@ -20,7 +20,7 @@ from gem_index.collection.request import ROUNDING
 __all__ = ["complete_parts"]
 
 _PAIRS = 1 << 22  # pairs that are compared at once
-_SLACK = 1e-9  # as in overlaps.c
+_SLACK = 1e-9  # for rounding, as in overlaps.c
 
 
 def complete_parts(
@@ -30,7 +30,7 @@ def complete_parts(
     labels: I32 | None,
     request: DuplicatesRequest,
 ) -> I32:
-    """Divide a group into parts whose texts are all near each other in at least one view; return each text's part number.
+    """Return the part number of each text of a group; every two texts of a part are near each other in at least one view.
 
     The first text begins a part. Each other text joins the first part whose texts are all near to it, or begins a new part.
 

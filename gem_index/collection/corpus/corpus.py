@@ -34,7 +34,7 @@ class Corpus:
     seqs : int64 array (n,)
         The documents, ascending.
     texts : int32 array (n,)
-        For each document, the number of its text; equal texts have one number.
+        For each document, the number of its text; equal texts have the same number.
     vectors : float32 array (t, d)
         The vectors of the distinct texts, in the order of their first documents. The vectors are mapped from a
         temporary file, so the system can reclaim their memory.
@@ -65,7 +65,7 @@ def read_corpus(
             try:
                 view = access.views.at(rows.connection, rows.record)
             except StaleStateError:
-                continue  # another thread has seen a newer state
+                continue  # another thread has seen a newer state: try again
             documents = rows.documents
             seqs = documents.seqs() if where is None or where == {} else documents.accepted(where)
             return _read(documents, view, seqs, show, collect)

@@ -33,13 +33,13 @@ __all__ = ["colors_of", "draw_map", "kept_map", "make_map"]
 
 _LOG = logging.getLogger(__name__)
 
-_MOST = 200_000  # texts on the map, at most
-_NAMES_READ = 2_000  # documents; the names of fields are found in so many
+_MOST = 200_000  # texts; the map has at most so many
+_NAMES_READ = 2_000  # documents in which the names of fields are found
 _COLORS = 10  # values of a field; each of them has a separate colour, all others share one
 _BLOCK = 4096
 # seconds; the time to wait for a writer is long, because a map takes minutes to compute
 _PATIENCE = 3600.0
-_LARGEST = 1e300  # if a field has a larger number, its groups are values, not ranges
+_LARGEST = 1e300  # numbers; a field with a larger number is grouped by values, not by ranges
 
 
 def kept_map(access: CollectionAccess) -> DocumentMap | None:
@@ -68,7 +68,7 @@ def kept_map(access: CollectionAccess) -> DocumentMap | None:
 
 def make_map(access: CollectionAccess, show: Progress | None) -> DocumentMap:
     """Make and store a map; see :meth:`gem_index.Collection.make_map`."""
-    load_tsne()  # before minutes of encoding
+    load_tsne()  # fails now if it is missing, not after minutes of encoding
     with access.reading() as rows:
         before = rows.record
     corpus = read_corpus(access, None, show)

@@ -40,8 +40,8 @@ class Drift(Tabular):
         Principal angles between the components of the model and the components of a fit on the present texts, in degrees,
         ascending; if the model has several encoders, the angles of all encoders.
     score_change : float
-        The mean absolute difference of the cosine of two texts, between the model and a model that is fitted on the
-        present texts.
+        The mean absolute difference of two cosines of a pair of texts: by the model, and by a model that is fitted on
+        the present texts.
     refit_recommended : bool
         Whether a refit is recommended.
     novelty : Novelty or None
@@ -88,7 +88,7 @@ def drift_of(access: CollectionAccess, sample: int, progress: ProgressOption = N
         if rows.changed_since_fit():
             fresh = encoder.unfitted()
             with reporting(progress, "fit") as show:
-                fresh.fit(pieces.of_all(texts.all(show)))  # the same fit as in a refit
+                fresh.fit(pieces.of_all(texts.all(show)))  # as in a refit
         novelty = novelty_of(rows.documents, encoder, rows.record.analyzer, fitted, new)
     measured = measure_drift(encoder, fresh, compared, len(texts), len(new))
     look = novelty is not None and novelty.found

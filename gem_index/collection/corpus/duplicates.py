@@ -31,7 +31,8 @@ from gem_index.settings import load_settings
 __all__ = ["duplicates_of"]
 
 _BLOCK = 4096
-_LEAST = 1e-12  # the lowest threshold is above 0, because a text without words has the cosine 0 with every text
+# the lowest threshold is above 0, because a text without words has the cosine 0 with every text
+_LEAST = 1e-12
 
 
 def duplicates_of(
@@ -92,7 +93,7 @@ def _forests(
     request: DuplicatesRequest,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, I32]:
-    """Return, for each way to compare (wording, meaning), the first text of each text's component.
+    """Return, for each view (wording, meaning), the first text of each text's component.
 
     A component has all texts that near pairs connect.
     """

@@ -44,7 +44,7 @@ def label_documents(
     check_number(min_probability, "min_probability", 0, 1, error=InputError)
     if not dry_run:
         check_field_is_free(access, field, where, replace)
-    _scikit_learn()  # before minutes of encoding
+    _scikit_learn()  # fails now if it is missing, not after minutes of encoding
     with access.reading() as rows:
         given = _given(rows, examples)
         texts, names = _training_set(rows, examples, given)

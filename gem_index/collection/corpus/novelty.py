@@ -34,7 +34,8 @@ FEWEST = 20
 BOUND = 2.5
 """Half of the width of an interval, in standard errors; chosen by ``python -m benchmarks.novelty``."""
 
-_FAR = 0.9  # quantile of the distances of the fitted texts; above it, a text is far
+# a text is far if its distance is above this quantile of the distances of the fitted texts
+_FAR = 0.9
 _NEIGHBORS = 3
 _PERMUTATIONS = 200
 _EXAMPLES = 3

@@ -120,8 +120,8 @@ class CorpusQuestions:
     ) -> Topics:
         """Return the topics of the documents: k-means groups the vectors, and each topic is named by its words.
 
-        The same documents give the same topics. In k-means, equal texts count once; in the size of a topic, each document
-        counts.
+        The same documents give the same topics. k-means uses equal texts only once, but the size of a topic is the number
+        of its documents.
 
         Parameters
         ----------
@@ -269,8 +269,8 @@ class CorpusQuestions:
     ) -> Calibration:
         """Measure and store the score below which results are weak; later searches tell which results are weak.
 
-        Each search mode has its own score. With queries, the score is the lowest score for which at most one in ten of the
-        first results at or above the score is wrong. Without queries, twelve consecutive words of a document are a
+        Each search mode has its own score. With queries, this is the lowest score for which at most one in ten of the
+        first results at or above it is wrong. Without queries, twelve consecutive words of a document are a
         query, for at most 1,000 documents; the document itself is removed from the results of its query. The score is
         then chosen such that for seven in ten queries no result reaches the score.
 
@@ -332,7 +332,7 @@ class CorpusQuestions:
         Returns
         -------
         DocumentMap
-            The map. If ``documents`` is larger than the number of ``ids``, some documents have no place.
+            The map. If its ``documents`` is larger than the number of its ``ids``, some documents have no place.
 
         Raises
         ------
@@ -349,12 +349,12 @@ class CorpusQuestions:
     def drift(self, sample: int = 5000, progress: ProgressOption = None) -> Drift:
         """Measure how much a refit would change the cosines, and whether the new documents are about new subjects.
 
-        The model is compared with a model that is fitted on all present texts, as in a refit, because a fit on a sample
-        would differ by the size of the sample alone. So the measurement takes as long as a fit. A refit takes longer,
+        The model is compared with a model that is fitted on all present texts, as in a refit. A fit on a sample would
+        differ only because the sample is smaller. So the measurement takes as long as a fit. A refit takes longer,
         because it also encodes and indexes the texts.
 
-        To find new subjects, the nearest neighbors of the texts that came after the fit are searched among all texts;
-        see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts.
+        To find new subjects, the texts that came after the fit are compared with the texts of the fit, by their nearest
+        neighbors; see :class:`gem_index.results.Novelty`. This comparison needs at least 20 new and 20 fitted texts.
         The comparison uses at most 5,000 new and 10,000 fitted texts.
 
         Parameters

@@ -35,7 +35,7 @@ class TopicWords:
     analyzer : Analyzer
         Turns words into stems.
     groups : int
-        Number of groups.
+        The number of groups.
     """
 
     def __init__(self, analyzer: Analyzer, groups: int) -> None:
@@ -46,7 +46,7 @@ class TopicWords:
 
         @lru_cache(_REMEMBERED)
         def stems(word: str) -> tuple[tuple[str, str], ...]:
-            """Return the stems of a word, each with a written form; without blanks, stems are pairs of characters."""
+            """Return the stems of a word, each with a written form; scripts without blanks have several stems."""
             found = analyzer.words(word)
             if is_unspaced(word):
                 return tuple((stem, stem) for stem in found if stem not in self._stop)

@@ -25,7 +25,7 @@ from gem_index.text.tokens import check_texts
 
 __all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_of"]
 
-_FITTED = 10_000  # texts; k-means runs on so many, and then all texts are assigned to the centres
+_FITTED = 10_000  # texts for k-means; afterwards all texts are assigned to the centres
 _READ = 50_000  # texts whose words are counted
 _DRAWN = 10_000  # points of a map
 # the limit of the default number, because a person can still read a list of this length
@@ -51,7 +51,7 @@ def topics_of(
         n = check_whole_number(n, "the number of topics", 1, error=InputError)
     if main is not None:
         main = check_whole_number(main, "the number of main topics", 1, error=InputError)
-    _clustering()  # before minutes of encoding
+    _clustering()  # fails now if it is missing, not after minutes of encoding
     named = _named_by(access, labels)
     return topics_in(access, read_corpus(access, where, show), n, show, named, main)
 

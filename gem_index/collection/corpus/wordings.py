@@ -97,7 +97,8 @@ class Wordings:
 
     def divide(self, texts: Sequence[int]) -> I32:
         """Return a number for each text; texts that differ by the order of words or by opposites have different numbers."""
-        orders: dict[int, dict[int, int]] = {}  # for each set of words, the number of each order
+        # for each set of words, a number for each order of the words
+        orders: dict[int, dict[int, int]] = {}
         known: list[dict[str, int]] = []  # for each side, the opposites of all its texts
         numbers: dict[tuple[int, int], int] = {}
         found = np.empty(len(texts), np.int32)

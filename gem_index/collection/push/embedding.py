@@ -115,8 +115,7 @@ class TableWords:
     Attributes
     ----------
     vectors : str
-        The names of the encoder's word vectors, joined by a comma and a space. A search opens the word vectors by these
-        names.
+        The names by which a search opens the encoder's word vectors, joined by a comma and a space.
     counting : WordCounting
     """
 
@@ -258,7 +257,7 @@ def finish_table(
     else:
         held = None if opened.filled else added
     if not opened.filled and held is not None:
-        added = held  # two workers may have counted the same document
+        added = held  # not the sum of the workers, of which two may have counted the same document
     return PushReport(
         collection=None,
         target=str(opened.target.url),

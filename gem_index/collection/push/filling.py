@@ -50,7 +50,7 @@ class TableFilling:
     progress: Progress | None
 
     def run(self) -> Counts:
-        """Send changed documents, delete the rows of documents that the collection no longer has, and return the counts.
+        """Send changed documents, delete rows of documents that are no longer in the collection, and return the counts.
 
         Raises
         ------

@@ -42,7 +42,7 @@ Accept = Callable[[Sequence[str]], Sequence[bool]]
 
 @dataclass(frozen=True)
 class OpenedTable:
-    """A live table with the data that a search of it needs."""
+    """A live table, with the data that a search needs."""
 
     table: TargetTable
     record: QueryRecord
@@ -88,7 +88,7 @@ class FoundRows:
             self._table = self._table.narrowed(conditions_of(where))
 
     def best(self, k: int) -> list[FoundRow]:
-        """Return the k best rows, best first; fewer if the table has fewer."""
+        """Return the k best rows, best first; fewer rows if the table has fewer than k."""
         if self._words is None:
             return self._scored(self.nearest(k))[:k]
         if not self._table.schema.words:

@@ -51,7 +51,7 @@ def plan_push(target: Target, notes: PushNotes, fingerprint: str, options: PushO
     TargetChangedError
         If the target has changed since the last push, and ``full`` is not set.
     FingerprintMismatchError
-        If the target's table names another encoder than the home's record of this table.
+        If the target's table and the home's record of this table have fingerprints of different encoders.
     """
     live, record = target.live(), notes.live
     if live is None:

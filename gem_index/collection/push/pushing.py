@@ -1,7 +1,7 @@
 """Push a collection into a vector database; later pushes send its changes.
 
 SQLite stores which contents of documents the database has acknowledged (``target_documents``). A push sends the
-difference between the collection and these records. So, if a push is killed, the next push continues. No document is
+difference between the collection and these records. So, if a push is killed, the next push sends the rest. No document is
 stored twice, because databases upsert by id. After a refit, a push fills a staged table, which then replaces the live table.
 """
 
@@ -220,7 +220,7 @@ class _Push:
         )
 
     def _made_by_this(self, record: TargetRecord) -> bool:
-        """Tell whether a table has vectors of this push's encoder, and has texts exactly if this push sends texts."""
+        """Tell whether a table has vectors of this push's encoder, and agrees with this push on whether texts are stored."""
         return (record.fingerprint, record.texts) == (
             self._encoder.fingerprint,
             self._options.texts,
@@ -244,7 +244,7 @@ class _Push:
         return schema
 
     def _words_due(self) -> bool:
-        """Tell whether the word statistics of the live table are too old, because the table has grown much since then."""
+        """Tell whether the word statistics of the live table are too old: the number of rows has doubled."""
         record = self._notes.live
         if record is None:
             return False

@@ -57,8 +57,8 @@ RERANKED = 100
 def answer(access: CollectionAccess, asked: SearchRequest) -> SearchResults:
     """Return the best documents for a request; see :meth:`gem_index.Collection.search`.
 
-    Fast requests of several threads are batched. A request is slow, and answered alone, if it has a filter, an offset,
-    a boost, ``rerank``, ``why``, a long query or a large ``k``. So no fast request waits for a slow one.
+    Fast requests of several threads are batched. A request is slow if it has a filter, an offset, a boost,
+    ``rerank``, ``why``, a long query or a large ``k``. Slow requests are answered alone, so no fast request waits for them.
     """
     fast = not (asked.why or asked.rerank or asked.filtered or asked.offset or asked.boost)
     if isinstance(asked.query, str) and len(asked.query) > _FAST_QUERY:
@@ -191,7 +191,7 @@ def _wider(asked: SearchRequest, times: int) -> SearchRequest:
 def _has_best_pieces(
     results: SearchResults, best: list[Hit], asked: SearchRequest, times: int
 ) -> bool:
-    """Tell whether the best pieces are found.
+    """Tell whether the documents that were read have the best pieces.
 
     A piece never scores higher than its document. So a piece is among the best if its score is at least the score of
     the last document that was read.
@@ -279,7 +279,7 @@ class _SharedTexts:
 
 
 def _shown(hit: SearchResult, chunking: Chunking) -> str:
-    """Return the text that is compared with the query: the hit's text, or its best piece with the headings."""
+    """Return the text that is compared with the query: the hit's text; if it has pieces, its best piece with headings."""
     if hit.piece is None:
         return hit.text
     if chunking.headings and hit.piece.heading:

@@ -34,7 +34,7 @@ def with_pieces(
     view: View,
     vector: F32 | None,
 ) -> list[SearchResult]:
-    """Return the results with the best piece of each divided document; if pieces are requested, each piece is a result.
+    """Return the results with the best piece of each document; if pieces are requested, return each piece as a result.
 
     A piece that is a result has its own score. In a hybrid search with ``rrf``, this score is computed as with the fusion
     ``weighted``.

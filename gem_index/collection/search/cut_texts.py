@@ -17,7 +17,7 @@ __all__ = ["CutText", "CutTexts", "cut_text"]
 
 _HELD = 64_000_000  # bytes in the whole cache
 _OF_PIECE = 200  # bytes of one piece, estimated
-_LONG = 20_000  # characters; only the pieces of texts at least this long are cached
+_LONG = 20_000  # characters; the pieces of shorter texts are not cached
 
 
 @dataclass

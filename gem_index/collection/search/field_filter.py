@@ -29,8 +29,8 @@ class FieldFilter:
 
     For documents of the snapshot, SQLite decides each condition only once for each different value of the field, or for
     each range of numbers. Each document then gets the decision for its value. So a filter means the same here as in
-    SQLite. SQLite reads the metadata of all documents only if the snapshot does not store the values of a field, and
-    the metadata of the documents that are newer than the snapshot.
+    SQLite. The metadata of documents newer than the snapshot are always filtered by SQLite directly. So are the
+    metadata of all documents if the snapshot does not store the values of a field in the filter.
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ class FieldFilter:
         if isinstance(values, Codes):
             known = [field_of({held: json.loads(value)}, name) for value in values.values]
             return values.codes.astype(np.int64) - 1, known
-        if held != name:  # a column of numbers has no inner fields
+        if held != name:  # the field is inside objects; a column of numbers has none
             return np.full(len(self._ids), -1, np.int64), []
         numbers, codes = np.unique(values.numbers, return_inverse=True)
         return np.where(np.isnan(values.numbers), -1, codes), numbers[~np.isnan(numbers)]
 
     def _column(self, key: str) -> tuple[str, Column] | None:
-        """Return the column that has a field's values, and its name: "a.b" is in the column "a.b", or in the objects of "a".
+        """Return the column with a field's values, and the column's name: "a.b" is the column "a.b", or in objects of "a".
 
         Raises
         ------
@@ -165,7 +165,7 @@ class FieldFilter:
         found = self._column(key)
 
         def judged(values: Sequence[str]) -> Mask:
-            """Decide the condition for each value; the last decision is for documents without the field."""
+            """Return a decision for each value, and one more, the last, for documents without the field."""
             return self._documents.accepted_mask({key: condition}, [*_objects(name, values), "{}"])
 
         if found is None:
@@ -202,7 +202,7 @@ def accepted_documents(
 
     try:
         check_orderings(where, kinds)
-    except FilterError:  # the value that raised it may be of a deleted document
+    except FilterError:  # a value of a deleted document may have raised it
         check_orderings(where, rows.documents.kinds)
     if not len(allowed):
         rows.documents.check_fields(where, documents.matching, kinds)
@@ -230,7 +230,7 @@ def _bounds(condition: Any) -> F64:
         elif isinstance(value, Sequence) and not isinstance(value, str):
             left.extend(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            if not -_EXACT <= value <= _EXACT:  # NaN, too
+            if not -_EXACT <= value <= _EXACT:  # also true for NaN
                 raise _NotDecidedError
             found.append(float(value))
     return np.unique(np.array(found, dtype=np.float64))

@@ -141,7 +141,7 @@ class _State:
         return codes[np.searchsorted(self._present, seqs)]
 
     def _values(self, name: str) -> tuple[I64, list[Any] | F64]:
-        """Return codes and distinct values of a field: document i has ``distinct[codes[i]]``, or no value if its code is -1.
+        """Return codes and distinct values of a field: document i has ``distinct[codes[i]]``; the code -1 means no value.
 
         Raises
         ------
@@ -179,7 +179,7 @@ def _ranks(distinct: list[Any] | F64, descending: bool) -> I64:
     known = [(key, code) for code, value in enumerate(distinct) if (key := sort_key(value))]
     known.sort(reverse=descending)
     rank, before = -1, None
-    for key, code in known:  # 1 and 1.0 have one rank
+    for key, code in known:  # 1 and 1.0 have the same rank
         rank, before = rank + (key != before), key
         ranks[code] = rank
     return ranks

@@ -33,7 +33,7 @@ class Hit(NamedTuple):
 
 
 _RANGE = 100  # hits that a search without k requests first
-_MOST = 2**31  # more documents than any collection has
+_MOST = 2**31  # larger than the number of documents of any collection
 
 
 def unit_vector(
@@ -67,7 +67,7 @@ def query_vectors(view: View, requests: Sequence[SearchRequest]) -> list[F32 | N
     Raises
     ------
     FingerprintMismatchError
-        If a vector in a request was made by another encoder than the collection's.
+        If another encoder than the collection's made a vector of a request.
     """
     texts = [
         asked.query
@@ -216,7 +216,7 @@ class Search:
         return self.view.match(terms, k, allowed) if terms else []
 
     def cosines(self, seqs: Ids) -> F32:
-        """Return the cosines of documents, given by ascending seq."""
+        """Return the cosines of documents; ``seqs`` ascend."""
         assert self._vector is not None
         return self.view.cosines(self._vector, seqs, self._documents)
 

@@ -140,7 +140,7 @@ def _number(value: object) -> float | None:
 
 
 def _date(value: object) -> datetime | None:
-    """Return an ISO date, in UTC if it names no time zone; None for any other value."""
+    """Return the time of an ISO date; a date without a time zone is in UTC; None for any other value."""
     if not isinstance(value, str):
         return None
     if re.fullmatch(r"\d{4}(-\d\d)?", value):

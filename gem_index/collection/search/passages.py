@@ -18,9 +18,9 @@ from gem_index.text.tokens import token_spans
 __all__ = ["PASSAGE_SHARE", "passages_of", "rerank_hits"]
 
 _WORDS = 20  # words of a passage
-_MOST = 100  # passages of a text; a text that would have more passages gets longer ones
+_MOST = 100  # passages of a text; if there would be more, the passages get longer
 PASSAGE_SHARE = 0.3
-"""The weight of the best passage's cosine. The cosine of the whole text has the rest of the weight (docs/evaluation.md)."""
+"""The weight of the best passage's cosine; the weight of the whole text's cosine is 0.7 (docs/evaluation.md)."""
 
 
 def passages_of(text: str) -> list[tuple[int, int]]:
@@ -73,7 +73,8 @@ def rerank_hits(
     hits : sequence of SearchResult
         Equal scores keep their order.
     shown : sequence of str
-        For each hit, the text that is compared with the query: the hit's text, or its best piece with the headings.
+        For each hit, the text that is compared with the query: the hit's text; if it has pieces, its best piece with
+        headings.
     view : View
         The state of the collection; its encoder and word statistics are used.
     """

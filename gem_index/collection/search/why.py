@@ -12,7 +12,7 @@ __all__ = ["explain_hit"]
 
 
 def explain_hit(pieces: PieceEncoder, query: str, text: str) -> MatchExplanation:
-    """Return why a query and a text are similar; each word tells whether word search finds it in the other text."""
+    """Return why a query and a text are similar; for each word, also whether word search finds it in the other text."""
     found = explain_match(pieces.encoder, query, text)
     analyzer = pieces.analyzer
     return replace(

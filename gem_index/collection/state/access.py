@@ -33,7 +33,7 @@ __all__ = ["CollectionAccess", "CollectionRows"]
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of documents: all in the snapshot, the deleted ones in the snapshot, and all in the tail."""
+    """Numbers of documents: in the snapshot (with deleted ones), deleted in the snapshot, and in the tail."""
 
     indexed: int
     dead: int
@@ -78,7 +78,7 @@ class CollectionRows:
         )
 
     def counts(self) -> Counts:
-        """Count the documents; for the snapshot, its row in the database has the number."""
+        """Count the documents, without reading them: the number in the snapshot is stored in the snapshot's row."""
         snapshot = self.names.snapshot(self.record.id)
         if snapshot is None:
             return Counts(0, 0, self.documents.count())
@@ -117,7 +117,7 @@ class CollectionAccess:
         return self.workspace.collection_folder(self.id)
 
     def map_folder(self, record: CollectionRecord) -> Path:
-        """Return the folder for the map of the collection's present fit; it may not exist."""
+        """Return the folder for the map of the collection's present fit; the folder may not exist."""
         return self.folder / record.map_directory
 
     @contextmanager
@@ -142,7 +142,7 @@ class CollectionAccess:
     def writing_rows(self) -> Iterator[CollectionRows]:
         """Yield the rows for a small change, without the write lock.
 
-        ``writing`` takes this lock, and removes leftover files at the end.
+        In contrast, :meth:`writing` takes this lock, and removes leftover files at the end.
         """
         with self.workspace.database.writing() as connection:
             yield self.rows(connection)
@@ -179,7 +179,7 @@ class CollectionAccess:
         return self.views.encoder(rows.connection, rows.record)
 
     def status(self) -> CollectionStatus:
-        """Return the status of the collection, read in one transaction; neither model nor index is opened."""
+        """Return the status of the collection, from one transaction, without opening the model or the index."""
         with self.reading() as rows:
             model, counts = rows.model(), rows.counts()
             snapshot = rows.names.snapshot(self.id)

@@ -1,4 +1,4 @@
-"""Answer concurrent requests in batches: one thread answers all requests that wait at the same time."""
+"""Answer concurrent requests in batches: one thread answers several waiting requests together."""
 
 from __future__ import annotations
 

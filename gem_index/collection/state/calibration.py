@@ -23,7 +23,7 @@ class ModeCalibration:
     Attributes
     ----------
     min_score : float, optional
-        Results with a lower score are weak. None if no score separates right first results from wrong ones.
+        Results with a lower score are weak. None if no score separates right from wrong first results.
     reached : int
         The number of queries whose first result has at least this score.
     wrong : int, optional
@@ -49,7 +49,7 @@ class Calibration:
         Whether the caller gave the right documents of the queries. Otherwise each query is a part of a document, and this
         document is removed from the results of the query.
     documents : int
-        The number of documents that the collection had.
+        The number of documents that the collection had at the time of the measurement.
     fingerprint : str
         The index fingerprint (model, chunking and language). If the index fingerprint of the collection changes, the
         calibration is void.

@@ -24,7 +24,7 @@ _READ_AT_ONCE = 2000
 
 
 class StoredDocuments:
-    """The documents and settings of a collection in the database; neither model nor index is opened.
+    """The documents and settings of a collection, read from the database without opening the model or the index.
 
     Parameters
     ----------
@@ -74,10 +74,10 @@ class StoredDocuments:
         limit : int, optional
             The largest number of documents to return. By default, all documents are returned.
         sort_by : str, optional
-            A metadata field. Its values ascend, numbers before texts; with ``-`` before the field, they descend.
+            A metadata field. The values ascend, numbers before texts; with ``-`` before the field, the values descend.
             Documents without a value come last.
         newest_first : bool
-            Documents that changed last come first. With ``sort_by``, this orders documents with equal values.
+            The documents that changed last come first. With ``sort_by``, this is the order of documents with equal values.
 
         Raises
         ------

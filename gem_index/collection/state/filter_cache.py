@@ -16,7 +16,7 @@ from gem_index.store.kinds import Kinds, merged
 __all__ = ["FilterCache", "FilteredDocuments"]
 
 
-_MOST_IDS = 4_000_000  # 32 MB
+_MOST_IDS = 4_000_000  # ids in the cache: 32 MB
 _MOST_FILTERS = 1000
 _MOST_FIELDS = 200
 

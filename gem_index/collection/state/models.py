@@ -57,7 +57,7 @@ def open_encoder(
 
 
 def open_unfitted(workspace: Workspace, model: ModelRecord, connection: Connection) -> Encoder:
-    """Return an unfitted encoder with a model's configuration and the word vectors that now have the stored names."""
+    """Return an unfitted encoder with a model's configuration; its word vectors are looked up by the stored names."""
     encoders = [
         GemEncoder(
             open_vectors(workspace, part.vectors, connection),

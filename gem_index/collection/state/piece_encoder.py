@@ -76,7 +76,7 @@ class PieceEncoder:
         return embedded_pieces(texts, self.chunking)
 
     def rows(self, texts: Sequence[str]) -> tuple[F32, I64]:
-        """Return the vectors of all pieces (p, d), and the number of pieces of each text, int64 (n,)."""
+        """Return the vectors (p, d) of all pieces of n texts, and the number of pieces of each text, int64 (n,)."""
         pieces, counts = self.parts(texts)
         return self.encoder.encode(pieces), counts
 
@@ -95,7 +95,7 @@ class PieceEncoder:
         return _embedded(text, pieces, self.chunking)
 
     def best(self, texts: Sequence[str], query: F32) -> F32:
-        """Return, for each text, the cosine of its best piece with a query, float32 (n,)."""
+        """Return, for each text, the highest cosine of a piece with a query, float32 (n,)."""
         vectors, counts = self.rows(texts)
         if not len(texts):
             return np.zeros(0, np.float32)

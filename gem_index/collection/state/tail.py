@@ -35,7 +35,7 @@ class Tail:
         The number of pieces of each document.
     texts : tuple of str
     words : TailWords
-        The word index of these documents. Several tails share it, so it may have documents of other states too.
+        The word index of these documents. Several tails share this index, so it may have documents of other states too.
     """
 
     pieces: PieceEncoder
@@ -96,7 +96,7 @@ class Tail:
         )
 
     def best(self, query: F32) -> F32:
-        """Return the cosine of a query with the best piece of each document, float32 (t,)."""
+        """Return, for each document, the highest cosine of a piece with a query, float32 (t,)."""
         if not len(self.vectors):
             return np.zeros(0, np.float32)
         return np.maximum.reduceat(self.vectors @ query, self._starts)
@@ -110,7 +110,7 @@ class Tail:
         return np.searchsorted(self.ids, seqs)
 
     def rows(self, place: int) -> F32:
-        """Return the vectors of the pieces of the document at a position (p, d)."""
+        """Return the vectors (p, d) of the pieces of the document at a position."""
         begin = int(self._starts[place])
         return self.vectors[begin : begin + int(self.counts[place])]
 

@@ -29,7 +29,8 @@ _ENCODED_AT_ONCE = 2000  # vectors that must be computed from the texts
 _SCORED_AT_ONCE = 20_000  # stored vectors
 # words of a query; the limit exists because each correction searches the whole vocabulary
 _MOST_CORRECTED = 32
-_MARGIN = 20  # additional hits of the index, because cosines computed from texts may order the hits differently
+# additional hits of the index, because cosines computed from texts may order the hits differently
+_MARGIN = 20
 
 
 class TextsById(Protocol):
@@ -50,12 +51,12 @@ class HeldTexts(dict[int, str]):
 
 @dataclass(frozen=True)
 class View:
-    """One state of a collection. A view never changes: a newer state is a new view.
+    """One state of a collection. A view never changes; a newer state gets a new view.
 
     Attributes
     ----------
     model_id : int
-        The row of the encoder's model in the database.
+        The id of the row that has the encoder's model in the database.
     pieces : PieceEncoder
     directory : str or None
         The snapshot's directory; None if there is no snapshot.
@@ -67,9 +68,9 @@ class View:
     last_seq : int
         The seq of the newest document that the view has seen.
     last_change : int
-        The number of the last deletion that the view has seen (the change number of its tombstone).
+        The change number of the last tombstone that the view has seen.
     from_texts : bool
-        With an approximate index, compute cosines from the texts instead of the stored vectors.
+        With an approximate index, compute cosines from the texts, not from the stored vectors.
     synonyms : Synonyms
         The synonyms of words of queries.
     """
@@ -92,7 +93,7 @@ class View:
 
     @property
     def exact(self) -> bool:
-        """Whether a search by meaning cannot miss a document."""
+        """Whether a search by meaning finds all the nearest documents; an approximate index may miss some."""
         return self.snapshot is None or self.snapshot.kind.exact
 
     def nearest(
@@ -109,7 +110,7 @@ class View:
         ----------
         query : float32 array (d,)
         k : int
-            The number of documents that the search needs; it determines how many candidates an approximate index
+            The number of results of the whole search. This number determines how many candidates an approximate index
             proposes.
         allowed : int64 array, optional
             The seqs that may be returned, ascending. By default, all may be returned.
@@ -160,7 +161,7 @@ class View:
         return list(zip(chosen.tolist(), scores.tolist(), strict=True))
 
     def cosines(self, query: F32, seqs: Ids, documents: TextsById) -> F32:
-        """Return the cosine of each document's best piece (n,); ``seqs`` ascend, ``documents`` is as for :meth:`nearest`."""
+        """Return the cosines (n,) of the documents' best pieces; ``seqs`` ascend; ``documents`` as for :meth:`nearest`."""
         found = np.empty(len(seqs), dtype=np.float32)
         missing = ~self.tail.holds(seqs)
         found[~missing] = self.tail.best(query)[self.tail.places(seqs[~missing])]
@@ -178,7 +179,7 @@ class View:
         return snapshot.kind.exact or (snapshot.index.has_vectors and not self.from_texts)
 
     def vectors(self, seqs: Ids, documents: TextsById) -> F32:
-        """Return the vector of each whole document (n, d), either stored or encoded from the text; ``seqs`` ascend."""
+        """Return a vector for each document as a whole (n, d), stored or encoded from the text; ``seqs`` ascend."""
         snapshot = self.snapshot
         if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
             places = np.searchsorted(snapshot.ids, seqs)
@@ -212,7 +213,7 @@ class View:
         return self.synonyms.rewritten(query, self.pieces.analyzer, self._documents_with_forms)
 
     def _documents_with_forms(self, forms: Sequence[str]) -> list[int]:
-        """Return, for each form, the number of documents that contain its rarest term."""
+        """Return, for each form, the number of documents that contain the form's rarest term."""
         terms = [self.pieces.analyzer.words(form) for form in forms]
         counts = self._frequencies({term for of_one in terms for term in of_one})
         return [min((counts[term] for term in of_one), default=0) for of_one in terms]
@@ -318,7 +319,7 @@ class View:
         Parameters
         ----------
         parts : sequence of CountedTexts
-            The texts, in groups. The function returns one score for each text, group by group.
+            Groups of texts. The function returns one score for each text, group by group.
         asked : sequence of str
             All terms that the caller may pass to the function.
         """
@@ -335,7 +336,7 @@ class View:
         return scores
 
     def piece_vectors(self, seqs: Sequence[int], parts: Sequence[Sequence[str]]) -> F32:
-        """Return the vectors of all pieces of some documents (p, d), either stored or encoded from the texts.
+        """Return the vectors (p, d) of all pieces of some documents, stored or encoded from the texts.
 
         Parameters
         ----------

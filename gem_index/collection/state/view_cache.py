@@ -56,7 +56,7 @@ class ViewCache:
         Raises
         ------
         StaleStateError
-            If another thread has already updated the view to a newer state. Then search in a new transaction.
+            If another thread has already updated the view to a newer state. Then begin a new transaction.
         """
         seen = record.directory, (record.last_change, record.last_seq)
         with self._lock:
@@ -77,7 +77,7 @@ class ViewCache:
     def replaced(self, directory: str | None) -> bool:
         """Tell whether another snapshot has replaced the snapshot in a directory.
 
-        The files of this directory may then be gone.
+        If so, the files of this directory may no longer exist.
         """
         with self._workspace.database.reading() as connection:
             row = CollectionRepository(connection).snapshot(self._collection_id)
@@ -129,8 +129,7 @@ class ViewCache:
             except CorruptionError as error:
                 if self.replaced(row.directory):
                     raise StaleStateError from error
-                # The files can be computed again from the texts: search uses the texts, Collection.verify(fix=True)
-                # rebuilds the files.
+                # Searches can use the texts instead of the damaged files; Collection.verify(fix=True) rebuilds the files.
                 _LOG.warning("%s; searching from the stored texts instead", error)
         return View(
             model_id=record.model_id,
