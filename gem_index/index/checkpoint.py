@@ -27,7 +27,8 @@ __all__ = ["Built", "Checkpoint"]
 
 _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # minimum seconds between two checkpoints
-_SHARE = 20  # minimum pause between two checkpoints, as a multiple of the time that the last checkpoint took
+# minimum pause between two checkpoints, as a multiple of the time that the last checkpoint took
+_SHARE = 20
 _META, _IDS, _COUNTS, _INDEX = "checkpoint.json", "ids.npy", "pieces.npy", "vectors.faiss"
 _FILES = (_IDS, _COUNTS, _INDEX)
 
@@ -66,7 +67,7 @@ class Checkpoint:
     Parameters
     ----------
     folder : Path
-        The folder for the checkpoints of this index; the first checkpoint creates it. The caller must never use the
+        The folder for the checkpoints of this index, which the first checkpoint creates. The caller must never use the
         same folder for other documents, or for another order of the documents.
     kind : IndexKind
         Checkpoints of other kinds are ignored.

@@ -27,7 +27,7 @@ class CountedTexts:
     lengths : float64 array (n,)
         The number of terms of each text.
     begins : int64 array (t + 1,)
-        The position in ``places`` where each of the t terms begins, and the position where the last term ends.
+        The positions in ``places`` where the lists of the t terms begin, and where the last list ends.
     places : int32 array (p,)
         For each term, the ascending positions of the texts that contain the term. The lists of all terms stand one
         after the other.

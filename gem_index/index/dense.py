@@ -27,7 +27,8 @@ _PROBED_LISTS = 4  # a search reads one in 4 lists of an inverted file
 _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction of a graph
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
-_MARGIN = 1.5  # safety factor on k / (share of accepted positions)
+# factor for k / (share of accepted positions), because accepted positions are not evenly distributed
+_MARGIN = 1.5
 
 _import_process: int | None = None
 """The id of the process that imported FAISS: this process, or the process from which it was forked."""
@@ -62,7 +63,7 @@ class DenseIndex:
 
     @classmethod
     def empty(cls, dimension: int, kind: IndexKind, sample: Callable[[], F32]) -> DenseIndex:
-        """Create an empty index; if its kind needs training, the index is trained.
+        """Create an empty index, and train it if its kind needs training.
 
         Parameters
         ----------
@@ -125,7 +126,7 @@ class DenseIndex:
         return isinstance(codes, joined) and not hasattr(codes, "factors_storage")
 
     def join(self, other: DenseIndex) -> None:
-        """Move the vectors of another index to the end of this index; both must be copies of one trained index."""
+        """Move the vectors of another index to the end of this index; both must be copies of the same trained index."""
         faiss = load_faiss()
 
         shift = len(self) if isinstance(self._untransformed(), faiss.IndexIVF) else 0
@@ -199,7 +200,7 @@ class DenseIndex:
         k : int
             At least 1.
         accepted : bool array (n,), optional
-            For each position, whether it may be returned.
+            A mask of the positions that may be returned.
 
         Returns
         -------
@@ -305,7 +306,7 @@ def spread(items: npt.NDArray[np.int64], most: int) -> npt.NDArray[np.int64]:
 
 
 def load_faiss() -> Any:
-    """Return the module FAISS, imported on first use. Its type is Any: FAISS's stubs lack the Python constructors."""
+    """Return the module FAISS, imported on first use; typed as Any, because FAISS's stubs lack the constructors."""
     global _import_process
     import faiss
 

@@ -26,7 +26,7 @@ _MOST_VALUES = 65_535
 _MOST_FIELDS = 64  # fields; each takes two bytes per document, or eight if it has numbers
 _MOST_CHARACTERS = 8_000_000  # characters of all different values of a field, as JSON
 _EXACT = 2**53  # up to this number, float64 represents every whole number
-_ZERO = r"\u0000"  # a zero byte in JSON
+_ZERO = r"\u0000"  # the JSON form of a zero byte
 
 _Places: TypeAlias = npt.NDArray[np.int64]
 
@@ -95,7 +95,7 @@ class SnapshotFields:
 
     @property
     def names(self) -> list[str]:
-        """The names of the fields whose values the files have."""
+        """The names of the fields whose values are in the files."""
         return list(self._header["fields"])
 
     @property
@@ -104,7 +104,7 @@ class SnapshotFields:
         return self._header["left_out"], self._header["more"]
 
     def knows(self, name: str) -> bool:
-        """Tell whether the files know the value of a field for each document; also true if no document has the field."""
+        """Tell whether the files decide the field's value for each document; also true if no document has the field."""
         header = self._header
         return name in header["fields"] or not (name in header["left_out"] or header["more"])
 

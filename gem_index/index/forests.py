@@ -38,7 +38,7 @@ def joined_forest(
     Returns
     -------
     int32 array (count,)
-        An item that no task joined has its own position.
+        The positions. An item that no task joined has its own position.
     """
     forests = [np.arange(count, dtype=np.int32) for _ in range(threads)]
     free: SimpleQueue[I32] = SimpleQueue()

@@ -31,10 +31,10 @@ DEPTH = 30
 """The first length of the lists that are fused by scores; :func:`fuse_scores` requests longer lists if necessary."""
 
 RANK_DEPTH = 100
-"""The length of the lists to fuse by ranks."""
+"""The length of the lists that are fused by ranks."""
 
 MATCH_WEIGHT = 2.25
-"""The weight of a match; a cosine has weight 1. docs/evaluation.md names the sets on which the weight was chosen."""
+"""The weight of a match; a cosine has weight 1. docs/evaluation.md names the data sets on which the weight was chosen."""
 
 _RANK_OFFSET = 60.0
 _DEEPER = 4  # factor by which the lists grow
@@ -60,11 +60,11 @@ class ScoredLists(Protocol):
         ...
 
     def cosines(self, seqs: Ids) -> F32:
-        """Return the cosines of ascending seqs."""
+        """Return the cosines of documents; ``seqs`` ascend."""
         ...
 
     def matches(self, seqs: Ids) -> Mapping[int, float]:
-        """Return the matches of ascending seqs; seqs with the match 0 may be missing."""
+        """Return the matches of documents; ``seqs`` ascend; documents with the match 0 may be missing."""
         ...
 
 

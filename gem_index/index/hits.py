@@ -11,7 +11,7 @@ from gem_index.arrays import F32, I64, Mask
 __all__ = ["ROUNDING", "Hits", "Ids", "among", "best_first", "best_of", "members"]
 
 Ids: TypeAlias = I64
-"""Document numbers (``documents.seq``)."""
+"""The seqs of documents (``documents.seq``)."""
 
 Hits: TypeAlias = list[tuple[int, float]]
 """Pairs (seq, score)."""
@@ -22,7 +22,7 @@ ROUNDING = 1e-6
 
 
 def best_of(found: Hits, k: int) -> Hits:
-    """Return the k best hits, best first; hits whose scores differ only by rounding get one score, and ascend by id."""
+    """Return the k best hits, best first; hits whose scores differ only by rounding get the same score, and ascend by id."""
     order = sorted(found, key=lambda pair: -pair[1])
     best: Hits = []
     end = 0
@@ -36,7 +36,7 @@ def best_of(found: Hits, k: int) -> Hits:
 
 
 def best_first(places: I64, scores: F32, k: int) -> tuple[I64, F32]:
-    """Return the k best places with their scores, best first; places with equal scores ascend."""
+    """Return the k best positions with their scores, best first; positions with equal scores ascend."""
     if k < len(places):
         kept = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
         places, scores = places[kept], scores[kept]

@@ -49,7 +49,7 @@ class IndexKind:
         return self.factory == "Flat"
 
     def candidates(self, k: int) -> int:
-        """Return the number of candidates to request from the index for k results."""
+        """Return the number of candidates that the index must propose for k results."""
         if self.exact:
             return k
         if self.name == QUANTISED:
@@ -63,7 +63,7 @@ def resolve_kind(kind: str, vectors: int, dimension: int) -> IndexKind:
     For many vectors, ``auto`` chooses a product quantiser with 4 bits per part. All codes are scanned in registers
     (André, Kermarrec and Le Scouarnec, "Cache locality is not enough", VLDB 2015). With 32 bytes per vector, the scan
     takes a millisecond for a million vectors. Graphs and inverted lists would miss neighbours: GEM removes the
-    directions that sentences share, so its vectors form no clusters.
+    directions that sentences share, so GEM's vectors form no clusters.
     """
     if kind == AUTOMATIC:
         kind = "flat" if vectors < _BREAK_EVEN else QUANTISED

@@ -117,7 +117,7 @@ class LexicalIndex:
             The folder of an existing index by the same analyzer, whose documents the new index also gets. The files of the
             old index never change, so they are hard-linked.
         dead : int64 array, optional
-            The documents of the old folder that the new index leaves out.
+            Documents of the old index that the new index does not get.
 
         Returns
         -------
@@ -149,9 +149,7 @@ class LexicalIndex:
         folder.mkdir(mode=0o700)
         if old is not None:
             for path in old.iterdir():
-                if path.name.endswith(
-                    ".json"
-                ):  # copied, because tantivy changes its lists of files
+                if path.name.endswith(".json"):  # copy, because tantivy changes its lists of files
                     shutil.copyfile(path, folder / path.name)
                 elif path.suffix != ".lock" and path.name != VOCABULARY:
                     (folder / path.name).hardlink_to(path)
@@ -241,7 +239,7 @@ class LexicalIndex:
             return Vocabulary.read(self._folder)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return the number of documents that contain each term."""
+        """Return, for each term, the number of documents that contain it."""
         with _report_damage(self._folder):
             return {term: int(self._searcher.doc_freq(_TEXT, term)) for term in terms}
 
@@ -249,7 +247,7 @@ class LexicalIndex:
         """Return the k best (id, score), best first; an id with several texts has the score of its best text.
 
         Hits with equal scores are in the order of the files. This is the order of the ids, except in segments that
-        tantivy has merged. A search with a smaller k returns the beginning of the result of a larger k.
+        tantivy has merged. The result for a smaller k is the beginning of the result for a larger k.
 
         Parameters
         ----------

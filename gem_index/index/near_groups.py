@@ -15,7 +15,7 @@ __all__ = ["near_components"]
 
 _SLACK = 1e-5  # is added to a bound; larger than the rounding error of a bound in float32
 _SAMPLE = 20_000  # vectors from which the principal directions are computed
-_COMPARED = 2_000  # vectors; about so many are compared to choose the number of numbers in a bound
+_COMPARED = 2_000  # vectors, approximately, that are compared to choose the size of a bound
 # the largest share of pairs that pass the bound although they are not near: one in 2,000
 _SURVIVORS = 5e-4
 _BLOCK = 8192  # vectors that are projected at once
@@ -34,8 +34,8 @@ def near_components(
     """Return, for each vector, the position of the first vector of its component.
 
     A component has all vectors that pairs with an inner product >= threshold connect. All pairs are tested, first by a
-    bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality
-    gives the bound x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts
+    bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality gives the bound
+    x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts
     along the principal directions. Then the bound needs only few numbers. If the bound of a pair reaches the threshold
     and the pair is not joined yet, the pair is tested exactly.
 
@@ -60,7 +60,7 @@ def near_components(
     Returns
     -------
     int32 array (n,)
-        A vector that is near no other vector has its own position.
+        The positions. A vector that is near no other vector has its own position.
     """
     count = len(vectors)
     if count < 2:
@@ -95,7 +95,7 @@ def near_components(
 
 
 def _tiles(vectors: F32, threshold: float) -> F32:
-    """Return the numbers from which bounds of inner products are computed, in tiles (t, p, TILE); STEP divides p."""
+    """Return the shortened vectors, from which bounds are computed, in tiles (t, p, TILE); p is a multiple of STEP."""
     sample = np.asarray(vectors[spread(np.arange(len(vectors)), _SAMPLE)])
     directions = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
     size = _size(sample[:: max(1, len(sample) // _COMPARED)], directions, threshold)
@@ -109,7 +109,7 @@ def _tiles(vectors: F32, threshold: float) -> F32:
 
 
 def _size(sample: F32, directions: F32, threshold: float) -> int:
-    """Return the number of numbers per vector for which only few pairs of a sample (s, d) need an exact test."""
+    """Return how long shortened vectors must be, so that only few pairs of a sample (s, d) need an exact test."""
     far = sample @ sample.T < threshold
     for size in range(2 * STEP, len(directions), STEP):
         short = _shortened(sample, directions, size)
@@ -119,7 +119,7 @@ def _size(sample: F32, directions: F32, threshold: float) -> int:
 
 
 def _shortened(vectors: F32, directions: F32, size: int) -> F32:
-    """Return vectors (n, d) as ``size`` numbers: the parts along the first directions, then the length of the rest."""
+    """Return vectors (n, d) shortened to ``size`` numbers: parts along the first directions, then the rest's length."""
     short = np.zeros((len(vectors), size), np.float32)
     parts = np.asarray(vectors) @ directions[:, : size - 1]
     short[:, : parts.shape[1]] = parts

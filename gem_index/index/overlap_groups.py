@@ -14,7 +14,7 @@ from gem_index.kernels.overlaps import join_overlapping
 __all__ = ["overlap_components"]
 
 _TASK = 1024  # sets per task of a thread
-_SLACK = 1e-9  # as in overlaps.c
+_SLACK = 1e-9  # for rounding, as in overlaps.c
 
 
 def overlap_components(
@@ -32,9 +32,9 @@ def overlap_components(
     Only pairs whose prefixes share a member are compared, but the result is the same as for all pairs (Bayardo, Ma and
     Srikant, "Scaling up all pairs similarity search", 2007).
 
-    The prefix of a set of s members is its first s - ⌈threshold · s⌉ + 1 members; all sets use the same
-    order of members. If two sets are similar enough, they share at least ⌈threshold · s⌉ members, where s is the size of
-    either set. So their first shared member is in the prefixes of both sets. The rarest members come first, because then
+    The prefix of a set of s members is its first s - ⌈threshold · s⌉ + 1 members; all sets use the
+    same order of members. If two sets are similar enough, they share at least ⌈threshold · s⌉ members, where s is the size
+    of either set. So their first shared member is in the prefixes of both sets. The rarest members come first, because then
     few prefixes share a member.
 
     Parameters
@@ -42,7 +42,7 @@ def overlap_components(
     members : int32 array (m,)
         The members of all sets, each set ascending. Members are numbered from 0; rare members have small numbers.
     begins : int64 array (n + 1,)
-        The position of each set in ``members``.
+        The positions in ``members`` at which the sets begin, and the end of the last set.
     threshold : float
         Above 0, at most 1.
     threads : int
@@ -55,7 +55,7 @@ def overlap_components(
     Returns
     -------
     int32 array (n,)
-        An empty set, or a set without a similar set, has its own position.
+        The positions. An empty set, or a set without a similar set, has its own position.
     """
     sizes = np.diff(begins).astype(np.int32)
     count = len(sizes)

@@ -13,7 +13,7 @@ __all__ = ["PieceIndex"]
 
 
 class PieceIndex:
-    """Searches documents by their best vector.
+    """Finds documents by their best vectors.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ class PieceIndex:
         return self._take(positions if self._one_each else self._starts[positions])
 
     def pieces(self, position: int) -> F32:
-        """Return the vectors of one document (p, d)."""
+        """Return the vectors (p, d) of one document."""
         begin = position if self._one_each else int(self._starts[position])
         return self._take(np.arange(begin, begin + int(self.counts[position])))
 
     def best(self, positions: I64, query: F32) -> F32:
-        """Return the inner product of a query with the best vector of each document, float32 (p,)."""
+        """Return, for each document, the highest inner product of a query with one of its vectors, float32 (p,)."""
         if self._one_each or not len(positions):
             return self._scores(positions, query)
         counts = self.counts[positions]

@@ -64,7 +64,7 @@ class VectorRows:
         return cls(parts)
 
     def take(self, positions: I64) -> F32:
-        """Return the vectors (p, d) at some positions."""
+        """Return the vectors (p, d) at p positions."""
         found = np.empty((len(positions), self._dimension), np.float32)
         for part, mine, places in self._by_part(positions):
             found[mine] = part.take(places, axis=0)
@@ -77,7 +77,7 @@ class VectorRows:
         Raises
         ------
         CorruptionError
-            If the files do not have a position; only a damaged index proposes such a position.
+            If a position is not in the files, because a damaged index has proposed it.
         """
         from gem_index.kernels.rows import score_rows
 

@@ -34,7 +34,7 @@ _SCRIPTS = regex.compile(
     r"|(?P<word>[^\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
 )
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
-# marks are removed from Latin and Greek letters; in Russian, from the letter io, but not from short i
+# marks that are removed: those of Latin and Greek letters, and in Russian of the letter io, but not of short i
 _MARKED = regex.compile(r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+")
 _UNMARKED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "\u0131": "i"}
@@ -52,7 +52,7 @@ class Analyzer:
     - In scripts without blanks between words, the text is divided: Chinese and Japanese into characters and pairs of
       characters; Thai, Lao, Khmer, Burmese and Tibetan into 4-grams.
     - The pairs of syllables of a Korean word are terms too.
-    - The form without accents of a word with accents is a term too.
+    - A word with accents also gives a term without accents.
 
     docs/evaluation.md has the measurements.
 
@@ -108,7 +108,7 @@ class Analyzer:
 
     @property
     def terms_per_word(self) -> int:
-        """The estimated number of terms of a word: its stem and 4-grams, or its characters and pairs of characters."""
+        """The estimated number of terms per word: a stem and 4-grams, or characters and pairs of characters."""
         if self._code in _WHOLE_WORDS:
             return 1
         return 3 if self._code in _BY_SIGNS else 6

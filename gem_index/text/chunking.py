@@ -41,7 +41,7 @@ _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text with a vector of its own.
+    """A section of a text, with its own vector.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class Chunking:
 
     @cached_property
     def shortest(self) -> int:
-        """The number of characters below which no text is divided; a word has at least one character."""
+        """The number of characters up to which no text is divided, because a word has at least one character."""
         return sys.maxsize if self.chunk is None else self._longest
 
     def pieces(self, text: str) -> list[Piece]:
@@ -211,7 +211,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return how many characters of ``before``, the part before, the next part repeats; 0 if ``before`` is too short."""
+        """Return how many characters at the end of a part the next part repeats; 0 if the part is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:

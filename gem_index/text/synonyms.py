@@ -77,7 +77,7 @@ class Synonyms:
         Raises
         ------
         InputError
-            If a line is not a group; the message tells the number of the line.
+            If a line is not a group; the message has the number of the line.
         """
         places: dict[tuple[str, ...], str] = {}
         return _checked(

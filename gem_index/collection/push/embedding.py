@@ -151,7 +151,7 @@ class OpenTable:
     words : SparseEncoder, optional
         The encoder of the rows' sparse vectors, if the table has sparse vectors.
     texts : int
-        The number of texts in the table's word statistics; 0 if the number is not known.
+        The number of texts in the table's word statistics; 0 if it is not known.
     """
 
     target: Target

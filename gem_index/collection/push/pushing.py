@@ -244,7 +244,7 @@ class _Push:
         return schema
 
     def _words_due(self) -> bool:
-        """Tell whether the word statistics of the live table are too old: the number of rows has doubled."""
+        """Tell whether the word statistics of the live table are too old, because the number of rows has doubled."""
         record = self._notes.live
         if record is None:
             return False

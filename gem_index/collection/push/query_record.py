@@ -166,7 +166,7 @@ class QueryRecords:
         return [str(found[name].text) for name in names] if found.keys() >= set(names) else None
 
     def write(self, token: str, record: QueryRecord) -> None:
-        """Store the record of a table; it replaces an earlier record.
+        """Store the record of a table, instead of an earlier record.
 
         The first row has a hash of the record, and the names of all other rows contain this hash. So the rows of an
         earlier record stay complete until the first row is written, which is the last step.
@@ -223,7 +223,7 @@ def _rows(token: str, count: int, content: str) -> list[str]:
 def _url_beside(target: Target) -> TargetUrl:
     """Return the URL of the second table.
 
-    Some engines choose the name of the second table. For all others, it is made from the name of the first table.
+    Some engines choose the name of the second table; otherwise the name is made from the name of the first table.
     """
     url = target.url
     if isinstance(target, QueryTableTarget):

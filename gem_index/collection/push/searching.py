@@ -121,8 +121,8 @@ class SearchedTarget:
         """Return the k best documents for a query; the scores are those of :meth:`gem_index.Collection.search`.
 
         In a table with sparse vectors, the database finds candidates by meaning and by words. In any other table, the
-        database finds the 300 nearest rows (more for a larger k); then the words are compared with the texts of these.
-        Each piece has its own score; a document has the score of its best piece. A filter has the same meaning as in a
+        database finds the 300 nearest rows (more for a larger k), and this process compares their texts with the
+        query's words. Each piece has its own score; a document has the score of its best piece. A filter has the same meaning as in a
         collection: the database applies the conditions that it can compare, then this process applies the whole filter.
         If the filter accepts too few of the 10,000 best rows, all rows are read. Words are not corrected.
 
@@ -225,7 +225,7 @@ class SearchedTarget:
             return fields_of_sample(DocumentRepository(connection, 0), sample)
 
     def _checked(self, asked: SearchRequest) -> SearchRequest:
-        """Return the request; raise InputError if it has an option that only collections have."""
+        """Return the request; raise InputError if it has an option that exists only for collections."""
         name = self._target.url
         if not isinstance(asked.query, str):
             raise InputError(f"found a vector to search {name}; expected a text")

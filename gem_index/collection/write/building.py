@@ -112,7 +112,7 @@ def build_new(
     except NotIndexedError as error:
         if not isinstance(error.__cause__, InputError):
             raise
-        # a later refit on these texts would fail too: the user must give other texts
+        # because a later refit on these texts would fail too: the user must give other texts
         drop(workspace, name)
         raise error.__cause__ from None
 
@@ -186,7 +186,7 @@ def drop(workspace: Workspace, name: str) -> None:
 
 
 def use_index(access: CollectionAccess, kind: str) -> bool:
-    """Set the index kind of later snapshots; return True if there is no snapshot yet, or one of another kind.
+    """Set the index kind of later snapshots; return True if the present snapshot is missing or has another kind.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
 def bring_up_to_date(
     access: CollectionAccess, choice: CollectionChoice, progress: Progress | None
 ) -> None:
-    """Refit the collection if its documents, index kind, chunking or language have changed."""
+    """Refit the collection if a document, the index kind, the chunking or the language has changed."""
     changed = choice.index is not None and use_index(access, choice.index)
     changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
     changed |= choice.language is not None and use_language(access, choice.language)

@@ -62,7 +62,7 @@ class CollectionChoice:
 
 
 def check_agreement(access: CollectionAccess, choice: CollectionChoice) -> None:
-    """Check that the settings agree with an existing collection.
+    """Check that a caller's settings agree with an existing collection.
 
     Raises
     ------

@@ -32,7 +32,7 @@ __all__ = ["Export", "model_fields", "write_export"]
 
 Block = tuple[Sequence[StoredDocument], npt.NDArray[np.float32]]
 
-VERSIONS = (1, 2)  # version 2: several encoders, or weighted texts
+VERSIONS = (1, 2)  # version 2 has several encoders or weighted texts
 ROWS = 1000
 COLUMNS = ("id", "text", "metadata", "weights")
 BINARY = ("directions", "singular_values")

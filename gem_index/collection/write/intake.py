@@ -108,10 +108,10 @@ class Intake:
 def take_in(
     rows: CollectionRows, intake: Intake, writing: Upsert, progress: Progress | None
 ) -> int:
-    """Write the documents of all inputs; return the number of deleted documents, which were not replaced.
+    """Write the documents of all inputs, and return the number of documents that were deleted without replacement.
 
-    In a folder, only new and changed files are read. In a query with ``since``, only rows are read whose value in this
-    column is at least the highest value of earlier reads.
+    In a folder, only new and changed files are read. In a query with ``since COLUMN``, a row is read if its value in
+    this column is at least the highest value of earlier reads.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def take_in(
 
 @dataclass(frozen=True)
 class _Taking:
-    """Writes inputs in one transaction; :meth:`part` returns the number of deleted documents, which were not replaced."""
+    """Writes inputs in one transaction; :meth:`part` returns the number of documents deleted without replacement."""
 
     rows: CollectionRows
     writing: Upsert
