@@ -122,9 +122,10 @@ class SearchedTarget:
 
         In a table with sparse vectors, the database finds candidates by meaning and by words. In any other table, the
         database finds the 300 nearest rows (more for a larger k), and this process compares their texts with the
-        query's words. Each piece has its own score; a document has the score of its best piece. A filter has the same meaning as in a
-        collection: the database applies the conditions that it can compare, then this process applies the whole filter.
-        If the filter accepts too few of the 10,000 best rows, all rows are read. Words are not corrected.
+        query's words. Each piece has its own score; a document has the score of its best piece. Words are not corrected.
+
+        A filter has the same meaning as in a collection: the database applies the conditions that it can compare, then
+        this process applies the whole filter. If the filter accepts too few of the 10,000 best rows, all rows are read.
 
         Parameters
         ----------
