@@ -50,7 +50,7 @@ class EncoderChoice:
     Raises
     ------
     ConfigError
-        If both a model and a collection are named, if one of them is combined with a configuration, or if the
+        If both a model and a collection are named, if a model or a collection is combined with a configuration, or if the
         configuration or the vectors are malformed.
     InputError
         If a field has another type or is empty.
@@ -237,7 +237,7 @@ def _settled(encoder: Encoder, specs: Sequence[EncoderSpec]) -> dict[str, Any]:
 
 
 class NamedProvider(GemProvider):
-    """A provider that was opened by name; its choice can open it again.
+    """A provider that was opened by name. Its choice can open the same provider again.
 
     A pickle has only the choice. So a worker process does not receive the content of the files, but opens the files.
 
@@ -273,10 +273,10 @@ class NamedProvider(GemProvider):
     def sparse_encoder(self) -> SparseEncoder:
         """The encoder of sparse vectors of words.
 
-        The argument ``words`` of :func:`open_provider` determines its word statistics, which are not part of the
-        fingerprint. Statistics of a collection are computed from the texts on first use. The process caches the
-        statistics of the last four collections, so another provider does not read the texts again; after a change of
-        the collection, they are computed again.
+        The argument ``words`` of :func:`open_provider` determines the word statistics. These are not part of the
+        fingerprint. The statistics of a collection are computed from its texts on first use, and again after a change of
+        the collection. The process caches the statistics of the last four collections, so another provider does not
+        read the texts again.
         """
         choice = self._choice
         return open_sparse_encoder(choice.words, choice.collection, choice.home)

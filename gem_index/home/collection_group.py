@@ -37,7 +37,7 @@ class CollectionGroup:
         return ",".join(each.name for each in self.collections)
 
     def compares_scores(self, mode: str | None = None) -> bool:
-        """Tell whether scores of the collections can be compared: the models must be equal, and the mode not lexical."""
+        """Tell whether scores of the collections can be compared: all models are equal, and the mode is not ``lexical``."""
         models = {each.status().fingerprint for each in self.collections}
         return len(models) == 1 and mode != "lexical"
 
@@ -67,7 +67,7 @@ class CollectionGroup:
         Raises
         ------
         InputError
-            As from :meth:`gem_index.Collection.search`; one collection without a field of the filter is enough.
+            As from :meth:`gem_index.Collection.search`, even if only one collection lacks a field of the filter.
         """
         [found] = self.search_many([query], k, where, **options)
         return found

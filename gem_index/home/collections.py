@@ -59,7 +59,7 @@ class HomeCollections:
     def target(self, url: str) -> SearchedTarget:
         """Open a table of a vector database to search it; ``push`` or ``embed`` must have filled the table.
 
-        From this home, a search needs only the word vectors of the table's model.
+        A search reads from the home only the word vectors of the table's model.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class HomeCollections:
         Parameters
         ----------
         name : str
-            1 to 64 letters, digits, dots, dashes, underscores.
+            A name of 1 to 64 letters, digits, dots, dashes and underscores.
         vectors : str
             Word vectors: a registered name, a bundled name or a path; ``+`` joins several of these. The file of a path
             is registered under its file name. Default: the bundled vectors.

@@ -43,7 +43,7 @@ class Home(HomeCollections):
     HomeNotWritableError
         If the folder cannot be created or written.
     DatabaseVersionError
-        If a newer gem-index wrote the database, or if it needs an upgrade and ``upgrade`` is False.
+        If a newer gem-index wrote the database, or if the database needs an upgrade and ``upgrade`` is False.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Home(HomeCollections):
     def backup(self, target: str | Path, progress: ProgressOption = None) -> None:
         """Copy the home to a new folder that can be used as a home; the original may be in use.
 
-        The copy has the state of the moment when it begins.
+        The copy has the state of the home at the moment when the backup begins.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class Home(HomeCollections):
         ]
 
     def _leftovers(self) -> list[Problem]:
-        """Remove folders that a killed process left; if another process is writing now, it will remove them."""
+        """Remove folders that a killed process left; if another process is writing now, that process removes them."""
         if self.workspace.database.read_only:
             return []
         try:

@@ -27,7 +27,7 @@ _MOST_MADE = 1000
 
 
 def digest_of(key: str) -> bytes:
-    """Return the SHA-256 of a key. It is secure without a slow hash, because a key has 256 random bits."""
+    """Return the SHA-256 of a key. A slow hash would not be more secure, because a key has 256 random bits."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -103,8 +103,8 @@ class KeyLibrary:
         made : bool
             Also remove the keys that the removed key has made.
         maker : bytes, optional
-            If another key of this home removes the key, the SHA-256 of that other key. It must have the permission
-            ``keys``; the removed key cannot have this permission.
+            If another key of this home removes the key, the SHA-256 of that other key. The other key must have
+            the permission ``keys``; the removed key cannot have this permission.
 
         Returns
         -------

@@ -30,7 +30,7 @@ class ModelLibrary:
     ----------
     workspace : Workspace
     vectors : VectorLibrary
-        The home's word vectors; paths of a model's word vectors are registered there.
+        The home's word vectors. If the word vectors of a model are given by a path, they are registered here.
     """
 
     def __init__(self, workspace: Workspace, vectors: VectorLibrary) -> None:
@@ -75,7 +75,7 @@ class ModelLibrary:
         Parameters
         ----------
         name : str
-            1 to 64 letters, digits, dots, dashes, underscores.
+            A name of 1 to 64 letters, digits, dots, dashes and underscores.
         corpus : iterable of str
             The texts, which are read once.
         vectors, config
@@ -112,7 +112,7 @@ class ModelLibrary:
         ----------
         name : str
         fit : callable
-            Fits an encoder; it is called with the unfitted encoder.
+            Called with the unfitted encoder; fits this encoder.
         vectors, config, overwrite
             As for :meth:`fit`.
 

@@ -71,7 +71,7 @@ def open_provider(
     FingerprintMismatchError
         If the provider's fingerprint or its model's vectors differ from the arguments.
     ConfigError
-        If both a model and a collection are named, or if one of them is combined with a configuration.
+        If both a model and a collection are named, or if a model or a collection is combined with a configuration.
     UnknownNameError
         If a name does not exist.
     InputError

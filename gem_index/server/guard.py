@@ -56,7 +56,7 @@ _TOLD = (MemoryFullError, ShuttingDownError, WriterBusyError)
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _GONE = 499  # nginx's status for a client that disconnected before its body arrived
 _WATCHED_AFTER = 0.5
-"""The seconds of work after which the server begins to watch the connection, and ends a request if its client leaves."""
+"""The seconds of work after which the server begins to watch the connection; then a request ends if its client leaves."""
 
 _PART = 1 << 18
 """The bytes of an answer that are sent at once; the next part is sent only after the client has read enough."""
@@ -235,7 +235,7 @@ class _Exchange:
         self._whole = declared == b"0" and b"transfer-encoding" not in self.headers
 
     def check_length(self, *, stream: bool) -> None:
-        """Refuse a body whose header declares too many bytes; a stream is not limited here."""
+        """Refuse a body if its header declares too many bytes, except for a stream."""
         self._stream = stream
         if (coding := self.headers.get(b"content-encoding")) not in (None, b"", b"identity"):
             problem = (

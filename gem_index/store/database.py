@@ -98,7 +98,7 @@ class Database:
     @staticmethod
     def _make_private(path: Path) -> None:
         """Create the file, readable only by its owner; SQLite gives its log files the same mode."""
-        with suppress(OSError):  # SQLite reports a file that cannot be created
+        with suppress(OSError):  # if the file cannot be created, SQLite reports this later
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
     @property
@@ -116,7 +116,7 @@ class Database:
 
     @property
     def revision(self) -> str | None:
-        """The revision of the schema; None if there is no schema yet."""
+        """The revision (newest migration) of the schema; None if there is no schema yet."""
         with self.reading() as connection:
             table = connection.execute(
                 text("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'")
@@ -269,7 +269,7 @@ class Database:
         )
 
     def integrity_problems(self) -> list[str]:
-        """Return the problems that SQLite's integrity check finds; the list is empty if there are none."""
+        """Return the problems that SQLite's integrity check finds; an empty list without problems."""
         with self.reading() as connection:
             found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return [line for line in found if line != "ok"]

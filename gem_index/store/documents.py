@@ -45,7 +45,7 @@ Seqs: TypeAlias = npt.NDArray[np.int64]
 _BATCH = 2000  # values in one statement, well below SQLite's limit
 
 _LIMITS = ("too large", "stack overflow", "too complex", "too many")
-"""Parts of SQLite's messages about too large statements."""
+"""Parts of SQLite's messages about statements that are too large."""
 
 _STORED = (
     documents.c.seq,
@@ -171,7 +171,7 @@ class DocumentRepository:
     # ----------------------------------------------------------------- reading
 
     def seqs(self, first: int | None = None, after: int = 0) -> Seqs:
-        """Return the seqs above ``after``, ascending; if ``first`` is given, only the first ``first`` of them."""
+        """Return the seqs above ``after``, ascending; ``first`` is the largest number of seqs to return."""
         query = select(documents.c.seq).where(self._mine, documents.c.seq > after)
         query = query.order_by(documents.c.seq)
         rows = self._connection.execute(query.limit(first))
@@ -181,7 +181,7 @@ class DocumentRepository:
         return np.fromiter(chain.from_iterable(cursor), dtype=np.int64)
 
     def field_values(self, name: str, after: int = 0) -> Iterator[tuple[int, Any]]:
-        """Iterate over (seq, value) of the documents that have a field, ascending, above the seq ``after``.
+        """Iterate over (seq, value) of the documents that have a field and a seq above ``after``, ascending by seq.
 
         Raises
         ------
@@ -288,7 +288,7 @@ class DocumentRepository:
         ------
         FilterError
             If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`). If no
-            document is accepted, also as from :meth:`check_fields`.
+            document is accepted, also in the cases of :meth:`check_fields`.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)
@@ -322,7 +322,8 @@ class DocumentRepository:
     ) -> None:
         """Check the fields of a filter that accepts no document.
 
-        Each field must exist, and must have a value of the kind with which the filter compares it.
+        Each field must exist. If the filter compares a field with a number, for example, at least one document must have a
+        number in this field.
 
         Parameters
         ----------
@@ -374,7 +375,7 @@ class DocumentRepository:
         return f"expected a field of the metadata: {there}"
 
     def field_names(self) -> list[str]:
-        """Return the names of the documents' fields, ascending; fields inside objects are left out."""
+        """Return the names of the documents' fields, ascending, without fields inside objects."""
         entries = func.json_each(documents.c.metadata).table_valued("key")
         query = select(entries.c.key).distinct()
         query = query.select_from(documents.join(entries, true())).where(self._mine)

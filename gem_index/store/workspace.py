@@ -112,7 +112,7 @@ class Workspace:
 
     @contextmanager
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
-        """Hold the write lock of the home, under which files and database change; one process at a time can hold this lock.
+        """Hold the write lock of the home, which every change of files and database needs; one process at a time has it.
 
         When the outermost block ends, a sweep removes folders whose name no row of the database has. The block has
         replaced or abandoned such folders, or a killed process has left them.
@@ -186,7 +186,7 @@ class Workspace:
 
     @contextmanager
     def _sweep_after(self, outermost: bool) -> Iterator[None]:
-        """Sweep after the block, except after a failed commit: then it is not known which rows are stored."""
+        """Sweep after the block; not after a failed commit, because then it is not known which rows are stored."""
         try:
             yield
         except CommitError:
@@ -204,7 +204,7 @@ class Workspace:
         Returns
         -------
         list of Path
-            The removed folders. If they cannot be removed now, the list is empty, and the next sweep tries again.
+            The removed folders. If folders cannot be removed now, the list is empty, and the next sweep tries again.
         """
         try:
             with self.sweep_lock(timeout=0), self.database.reading() as connection:
@@ -221,7 +221,7 @@ class Workspace:
         note = self.root / "write.lock.json"
         if outermost:
             command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
-            # if it cannot be written, waiting processes get a shorter message
+            # if the file cannot be written, waiting processes get a shorter message
             with suppress(OSError):
                 # remove an old file first: if it is a link, it must not be followed
                 note.unlink(missing_ok=True)
@@ -236,7 +236,7 @@ class Workspace:
                     note.unlink(missing_ok=True)
 
     def _writer(self) -> str:
-        """Return the name of the process that has the write lock, from the file that this process wrote."""
+        """Return the name of the process that has the write lock, from the file in which it has written its name."""
         try:
             note = json.loads((self.root / "write.lock.json").read_text())
             return f"process {note['process']} ({note['command']})"
@@ -292,7 +292,7 @@ class Workspace:
             ) from error
 
     def _used_folders(self, connection: Connection) -> list[Path]:
-        """Return the folders that rows of the database name."""
+        """Return the folders whose names are in rows of the database."""
         sources = WordVectorRepository(connection).all()
         folders = [self.vectors_folder / source.location for source in sources]
         folders += [

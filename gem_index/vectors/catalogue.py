@@ -122,7 +122,7 @@ def _glove_6b(dimension: int) -> CatalogueEntry:
 
 
 def _swe(dimension: int, size: int, sha256: str) -> CatalogueEntry:
-    # the commit that added the files as Git LFS files, which they no longer are in the newest commit
+    # in this commit, the files are Git LFS files; in the newest commit, they no longer are
     commit = "f58b541a876c41fe91d53b3bb925a86a358c8e15"
     folder = f"https://github.com/twadada/swe4semantics/raw/{commit}/embeddings"
     note = f"150,000 words, {dimension} dimensions, from GTE-base for sentence similarity"
@@ -231,6 +231,6 @@ _FASTTEXT_CC = re.compile(re.escape(ANY_LANGUAGE).replace("LANG", "([a-z]{2,3})"
 
 
 def find_entry(name: str) -> CatalogueEntry | None:
-    """Return the entry of well-known vectors; a name of the form :data:`ANY_LANGUAGE` is known too; None for other names."""
+    """Return the entry of well-known vectors, also for a name of the form :data:`ANY_LANGUAGE`; None for other names."""
     found = _FASTTEXT_CC.fullmatch(name)
     return any_language(found[1]) if found else CATALOGUE.get(name)

@@ -168,7 +168,7 @@ class MappedVectors:
                 yield words[begin : begin + _BLOCK], taken.astype(dtype)
 
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
-        # a composed vector is a mean, which can include a factor, but not a normalisation to unit length
+        # left out: a composed vector is a mean of n-grams, in which a factor can be included, but not the unit length
         ngrams = None
         if self.ngrams is not None and not self.options.unit:
             table = self.ngrams

@@ -26,7 +26,7 @@ _DEFAULT_OOV = "hash"
 _DEFAULT_RUNS = "word"
 
 _STORED_NAMES = {"contractions": "tails"}
-"""The stored names of options that were renamed: in homes and fingerprints, they have the names of the first version."""
+"""The stored names of renamed options: homes and fingerprints have the names of the first version."""
 
 _CONTRACTION_ENDINGS = {ending: f"'{ending}" for ending in ("s", "t", "ve", "re", "ll", "d", "m")}
 
@@ -50,8 +50,8 @@ class SourceOptions:
         The form in which a word is looked up. ``keep``: unchanged; ``lower``: lower-cased; ``fallback``: first
         unchanged, then lower-cased, then capitalised.
     contractions : str
-        The form in which the endings of contractions are looked up. Tokenization separates the endings: "it's" becomes
-        it and s, "don't" becomes don and t. ``word`` looks up s and t like any word, as in the paper. ``apostrophe``
+        How the endings of contractions are looked up. Tokenization separates the endings: "it's" becomes "it" and "s",
+        "don't" becomes "don" and "t". ``word`` looks up s and t like any word, as in the paper. ``apostrophe``
         looks up 's and 't; an ending that the source does not have gets zeros.
     runs : str, optional
         How an unknown run of characters is looked up in scripts without blanks between words (Chinese, Japanese, Thai).

@@ -17,7 +17,8 @@ RUNS = ("word", "split")
 
 _LONGEST = 8  # characters; longer words are not searched inside a run
 _SHARE = (
-    0.2  # of the words of a table: if more are in scripts without blanks, `split` is the default
+    # share of a table's words; if more words are in scripts without blanks, `split` is the default
+    0.2
 )
 _SIGNS_AT_ONCE = 1 << 16  # characters that are divided at once
 
@@ -55,7 +56,7 @@ def known_words(text: str, find: Find) -> tuple[npt.NDArray[np.int64], npt.NDArr
         rows = rows.reshape(len(block), _LONGEST)
         skipped = (rows >= 0)[:, ::-1].argmax(
             axis=1
-        )  # how many longer parts at each place were tried and are unknown
+        )  # for each position, the number of longer parts that were tried and are unknown
         row_of_longest = rows[np.arange(len(block)), _LONGEST - 1 - skipped].tolist()
         lengths = (_LONGEST - skipped).tolist()
         last = begin + len(block) == len(text)
