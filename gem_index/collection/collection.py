@@ -85,8 +85,8 @@ class Collection(CollectionTables, CorpusQuestions):
     ) -> UpsertReport:
         """Add documents; if the id of a document is stored already, with other content, the document is replaced.
 
-        One call is one transaction. When the call returns, all documents are durable; when it raises, none of them is
-        stored. The model does not change; :meth:`refit` fits the model on the present texts.
+        One call is one transaction. When the call returns, all documents are durable. If it raises, no document of the
+        call is stored. The model does not change; :meth:`refit` fits the model on the present texts.
 
         Parameters
         ----------
@@ -100,8 +100,9 @@ class Collection(CollectionTables, CorpusQuestions):
             field gets a hash of its content as id.
         text : str or sequence of str, optional
             The field or column of the text. Default: the fields in :attr:`reading`, else ``text``. Several fields are joined
-            by a blank line. ``NAME*2`` means the field NAME with the weight 2: its words count twice. If there are several
-            names, all without a weight, the words of a field called title, subject, question or heading count twice, too.
+            by a blank line. ``NAME*2`` means the field NAME with the weight 2: the words of the field count twice. If several
+            names are given, all without a weight, the words of a field called title, subject, question or heading also
+            count twice.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         clean : sequence of str, optional
@@ -192,8 +193,8 @@ class Collection(CollectionTables, CorpusQuestions):
         field : str
             A name without ``.``, ``"``, ``[``, ``]`` and ``$``.
         values : mapping of str to JSON value
-            A value for each id; ids that the collection does not have are ignored. Documents without a value, or with None,
-            lose the field.
+            A value for each id; ids that the collection does not have are ignored. If an id has no value, or has the value
+            None, its document loses the field.
         where : mapping, optional
             A filter as for :meth:`search`. Documents that the filter does not accept keep their field, except if their id is
             in ``values``.
@@ -298,7 +299,7 @@ class Collection(CollectionTables, CorpusQuestions):
             refit(self.access, show)
 
     def compact(self, progress: ProgressOption = None) -> None:
-        """Rebuild the index from the present documents; then it has no trace of a deleted document."""
+        """Rebuild the index from the present documents; the new index has no trace of a deleted document."""
         from gem_index.collection.write.writing import compact, index_errors
 
         with index_errors(self.access), reporting(progress, "encode") as show:
@@ -456,7 +457,7 @@ class Collection(CollectionTables, CorpusQuestions):
     def similar(
         self, document_id: str | int, k: int = 10, where: Mapping[str, Any] | None = None
     ) -> SearchResults:
-        """Return the documents that are nearest in meaning to another document of the collection, best first.
+        """Return the documents of the collection that are nearest in meaning to one of its documents, best first.
 
         Parameters
         ----------

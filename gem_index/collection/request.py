@@ -31,7 +31,7 @@ NEAR = 0.95
 
 The threshold was chosen on archives of questions (Quora, SemEval) and on pairs of captions and headlines (STS
 Benchmark). There, two texts with a cosine of 0.95 or more differ only in spelling, articles, word order or a number. The
-lower the cosine, from 0.95 to 0.85, the more pairs have different meanings.
+lower the cosine, from 0.95 to 0.85, the more pairs ask for different things.
 """
 
 ROUNDING = 1e-6
@@ -63,7 +63,7 @@ class SearchOptions(TypedDict, total=False):
     Attributes
     ----------
     mode : str, optional
-        ``dense``: by the cosine of the vectors; ``lexical``: by BM25 over terms; ``hybrid``: by both. Default: ``hybrid``
+        ``dense`` searches by the cosine of vectors, ``lexical`` by BM25 over terms, ``hybrid`` by both. Default: ``hybrid``
         for a text, ``dense`` for a vector.
     min_score : float or "auto", optional
         Return only documents with at least this score, on the scale of the mode; see
@@ -85,8 +85,8 @@ class SearchOptions(TypedDict, total=False):
         Explain each result: how much each word, and each pair of words, adds to the cosine of query and text.
     collapse : bool or float
         Return only the best result of each group of near-duplicates; its ``similar`` has the ids of the others. The
-        search still returns k results. The value is the near-duplicate threshold; True means 0.95. The remaining
-        results are re-ranked, not the hidden ones.
+        search still returns k results. The value is the near-duplicate threshold; True means 0.95. With
+        ``rerank``, only the remaining results are re-ranked.
     pieces : bool
         Return each piece as a separate result, with the id and metadata of its document. By default, a result is a
         document, and ``piece`` of the result has the best piece of the document.
@@ -208,7 +208,7 @@ class SearchRequest:
 
     @property
     def from_first(self) -> SearchRequest:
-        """The request for the results from the first one on: without an offset, and k is larger by the offset."""
+        """The request for all results up to the last requested one: without an offset, and with a k larger by the offset."""
         if not self.offset:
             return self
         return replace(self, k=None if self.k is None else self.k + self.offset, offset=0)
@@ -235,7 +235,7 @@ class SearchRequest:
 
     @property
     def filtered(self) -> bool:
-        """Whether there is a filter (it may be malformed)."""
+        """Whether the request has a filter, even a malformed one."""
         return self.where is not None and self.where != {}
 
 

@@ -76,12 +76,12 @@ class FolderReader:
     unseen : list of str
         The paths of folders and files, and the ids of archive entries, that could not be read so far.
     records : list of str
-        The paths of files of records (JSON, CSV and others) that were found so far. This reader does not read them.
+        The paths of files of records (JSON, CSV and others) that were found so far; this reader does not read such files.
 
     Raises
     ------
     InputError
-        While iterating: the folder does not exist, it has no file to read, or the encoding is unknown;
+        While iterating: the folder does not exist or has no file to read, or the encoding is unknown;
         UnreadableFileError if a file cannot be read.
     """
 
