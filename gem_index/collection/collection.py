@@ -100,9 +100,9 @@ class Collection(CollectionTables, CorpusQuestions):
             field gets a hash of its content as id.
         text : str or sequence of str, optional
             The field or column of the text. Default: the fields in :attr:`reading`, else ``text``. Several fields are joined
-            by a blank line. ``NAME*2`` means the field NAME with the weight 2: the words of the field count twice. If several
-            names are given, all without a weight, the words of a field called title, subject, question or heading also
-            count twice.
+            by a blank line. ``NAME*2`` means the field NAME with the weight 2: the words of the field count twice. If there
+            are several names, all without a weight, the words of a field called title, subject, question or heading
+            count twice, too.
         metadata : sequence of str, optional
             The fields or columns of the metadata; by default all others.
         clean : sequence of str, optional
@@ -193,8 +193,8 @@ class Collection(CollectionTables, CorpusQuestions):
         field : str
             A name without ``.``, ``"``, ``[``, ``]`` and ``$``.
         values : mapping of str to JSON value
-            A value for each id; ids that the collection does not have are ignored. If an id has no value, or has the value
-            None, its document loses the field.
+            A value for each id; ids that the collection does not have are ignored. A document whose id is missing here, or
+            has the value None, loses the field.
         where : mapping, optional
             A filter as for :meth:`search`. Documents that the filter does not accept keep their field, except if their id is
             in ``values``.
