@@ -284,5 +284,18 @@ def test_topics_with_given_names_and_by_a_field(gem, tickets, tmp_path):
     assert {row["value"]: row["documents"] for row in rows}["p"] == 3
     table = gem("topics", "tickets", "-n", 3, "--labels", names, "--by", "kind").out
     assert "passwords" in table
+    assert "All of them" not in table
     both = gem("topics", "tickets", "--by", "kind", "--documents")
     refused(both, "found --documents and --by; expected one of them")
+
+
+@pytest.mark.parametrize(("values", "topics"), [(21, 2), (2, 6)])
+def test_a_table_of_many_values_or_topics_says_that_there_are_more(gem, tmp_path, values, topics):
+    words = ("tea", "bank", "river", "visa", "school", "music")
+    path = tmp_path / "many.jsonl"
+    rows = ({"text": f"{words[i % 6]} {words[i % 6]}s", "day": f"d{i % values}"} for i in range(42))
+    path.write_text("".join(json.dumps({"id": str(i), **row}) + "\n" for i, row in enumerate(rows)))
+    assert gem("build", "many", path).status == 0
+    answer = gem("topics", "many", "-n", topics, "--by", "day")
+    told = f"Values: {values}, topics: {topics}. All of them: --json or --output"
+    assert told in answer.out + answer.err

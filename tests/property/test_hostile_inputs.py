@@ -188,6 +188,7 @@ MODEL = [
     ({"config": '{"window": "x"}'}, "window is 'x'"),
     ({"dimension": True}, "dimension is True, not a int"),
     ({"dimension": 2**70}, "dimension is"),
+    ({"dimension": 0}, "dimension is 0"),
     ({"sentences": -1}, "sentences -1"),
     ({"fingerprint": "xyz"}, "fingerprint is 'xyz', not a SHA-256"),
     ({"directions": base64.b64encode(b"\xff" * 8).decode()}, "singular values differ"),

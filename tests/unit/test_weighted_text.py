@@ -253,6 +253,14 @@ class TestCollection:
         assert again.search(QUERY) == posts.search(QUERY)
         assert again.reading == posts.reading
 
+    def test_only_an_export_with_weights_needs_the_newer_version(self, home, posts, tmp_path):
+        plain = home.create_collection("plain", vectors=posts.status().vectors)
+        plain.upsert([Document(id="1", text="Open a bank account")])
+        for collection, version in ((posts, 2), (plain, 1)):
+            collection.export(tmp_path / f"{version}.jsonl")
+            head = json.loads((tmp_path / f"{version}.jsonl").read_text().partition("\n")[0])
+            assert head["version"] == version
+
     def test_a_damaged_weight_in_an_export(self, home, posts, tmp_path):
         path = tmp_path / "posts.jsonl"
         posts.export(path)
