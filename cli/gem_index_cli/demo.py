@@ -9,9 +9,10 @@ from importlib.resources import as_file, files
 import typer
 
 from gem_index_cli.context import home_of
-from gem_index_cli.output import print_explanation, print_json, print_results, say
+from gem_index_cli.output import print_json, say
 from gem_index_cli.parameters import AsJson
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.result_output import print_explanation, print_results
 
 __all__ = ["register"]
 

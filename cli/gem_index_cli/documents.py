@@ -16,7 +16,6 @@ from gem_index_cli.output import (
     print_document,
     print_json,
     print_json_lines,
-    print_results,
     print_table,
     say,
     visible,
@@ -24,6 +23,7 @@ from gem_index_cli.output import (
 from gem_index_cli.output_files import check_table, tell_rows, write_result
 from gem_index_cli.parameters import AsJson, AsJsonLines, CollectionName, Output, names_of
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.result_output import print_results
 
 if TYPE_CHECKING:
     from gem_index import Document

@@ -17,17 +17,10 @@ from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions, Vectors
 from gem_index_cli.input_options import InputOptions
 from gem_index_cli.option_groups import takes
-from gem_index_cli.output import (
-    print_explanation,
-    print_json,
-    print_json_lines,
-    print_match,
-    print_results,
-    print_table,
-    say,
-)
+from gem_index_cli.output import print_json, print_json_lines, print_table, say
 from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.result_output import print_explanation, print_match, print_results
 from gem_index_cli.unknown_words import SampledTexts, tell_unknown_words
 
 if TYPE_CHECKING:

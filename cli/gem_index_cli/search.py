@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import ConfigError
 from gem_index.quoting import quoted
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
-from gem_index_cli.output import (
-    Printed,
-    json_line,
-    print_json,
-    print_json_lines,
-    print_results,
-    say,
-)
-from gem_index_cli.output_files import check_target, tell_rows
+from gem_index_cli.output import print_json, print_json_lines, say
 from gem_index_cli.parameters import AsJson, AsJsonLines
-from gem_index_cli.progress import progress_bar
+from gem_index_cli.query_files import search_file
+from gem_index_cli.result_output import (
+    Printed,
+    print_results,
+    print_used_words,
+    result_row,
+    used_words,
+)
 
 if TYPE_CHECKING:
     from gem_index import Collection
     from gem_index.collection.push.searching import SearchedTarget
     from gem_index.home import CollectionGroup
-    from gem_index.readers.questions import Question
-    from gem_index.results import SearchResult, SearchResults
 
     Searched: TypeAlias = Collection | CollectionGroup | SearchedTarget
 
 __all__ = ["register"]
 
-_AT_ONCE = 512  # queries
-_RESULT = ("query_id", "query", "place", "id", "score", "text")  # columns of a table of results
 
 _ORDER = "Order, pages and pieces"  # panels of the help
 _SCORES = "How scores are computed"
@@ -250,16 +243,16 @@ def search(
                 _prepare(alone)
             searched = alone
         if queries is not None:
-            _search_file(searched, queries, output, wanted, printed, as_json or as_json_lines)
+            search_file(searched, queries, output, wanted, printed, as_json or as_json_lines)
             return
         hits = searched.search(str(query), **wanted)
     if not as_json and not as_json_lines:
-        _print_used_words(hits)
+        print_used_words(hits)
         print_results(hits, printed)
         return
     # with the query each hit is all that rerank needs to know
-    asked = {"query": query, **_used_words(hits)}
-    rows = [_row(hit, wanted) | asked for hit in hits]
+    asked = {"query": query, **used_words(hits)}
+    rows = [result_row(hit, wanted) | asked for hit in hits]
     print_json_lines(rows) if as_json_lines else print_json(rows)
 
 
@@ -292,11 +285,6 @@ def _open_encoder(collection: Collection) -> None:
             encoder.vectors.load()
 
 
-def _row(hit: SearchResult, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return a result as JSON values, without fields that were not requested."""
-    return hit.to_dict(why=wanted["why"], similar=bool(wanted.get("collapse")))
-
-
 def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
     """Return the factor of the cosine in the scores of a search; None if they are not made of a cosine in this way."""
     from gem_index.index.fusion import MATCH_WEIGHT
@@ -309,114 +297,6 @@ def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
     ):
         return None
     return 1.0 if wanted["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
-
-
-def _used_words(hits: SearchResults) -> dict[str, Any]:
-    """Return what was searched for instead of words of the query, and beside them; nothing where there is none."""
-    used = {"corrected": dict(hits.corrected), "synonyms": dict(hits.synonyms)}
-    return {name: words for name, words in used.items() if words}
-
-
-def _print_used_words(hits: SearchResults) -> None:
-    for typed, used in hits.corrected.items():
-        say(f"Searched for {used}; no text holds {typed} (--no-correct searches for it).")
-    for form, others in hits.synonyms.items():
-        say(f"Searched also for {', '.join(others)}: synonyms of {form}.")
-
-
-def _search_file(
-    collection: Searched,
-    source: str,
-    output: Path | None,
-    wanted: dict[str, Any],
-    printed: Printed,
-    as_json: bool,
-) -> None:
-    """Search for each query of a file, and print or write one line of JSON per query, or the results as text."""
-    from gem_index.files.publishing import publish_file
-    from gem_index.readers.questions import read_questions
-
-    if output is not None:
-        check_target(output, "results.jsonl", ".jsonl", ".csv", ".parquet")
-        if output.suffix != ".jsonl":
-            _write_results(collection, source, output, wanted, printed, as_json)
-            return
-    count = 0
-    with ExitStack() as stack:
-        file = None if output is None else stack.enter_context(publish_file(output))
-        progress = stack.enter_context(progress_bar("search"))
-        for asked, results in _answers(collection, read_questions(source), wanted):
-            count += 1
-            line = {
-                **asked.id,
-                "query": asked.query,
-                **_used_words(results),
-                "results": [_row(hit, wanted) for hit in results],
-            }
-            if file is not None:
-                file.write(json_line(line).encode())
-                progress("search", count, 0)
-            elif as_json:
-                print_json(line)
-            else:
-                _print_used_words(results)
-                print_results(results, printed, title=asked.query)
-        if not count:
-            raise InputError(f"{source} holds no queries; expected a text a line, or JSON lines")
-    if output is None:
-        return
-    if as_json:
-        print_json({"collection": collection.name, "queries": count, "output": str(output)})
-    else:
-        say(f"The results of {count} queries are in {output}.")
-
-
-def _write_results(
-    collection: Searched,
-    source: str,
-    output: Path,
-    wanted: dict[str, Any],
-    printed: Printed,
-    as_json: bool,
-) -> None:
-    """Search for each query of a file, and write a table with a row for each result."""
-    from gem_index.files.tables import write_table
-    from gem_index.readers.questions import read_questions
-
-    def rows() -> Iterator[dict[str, Any]]:
-        with progress_bar("search") as progress:
-            answers = _answers(collection, read_questions(source), wanted)
-            for number, (asked, results) in enumerate(answers, 1):
-                for place, hit in enumerate(results, printed.first):
-                    own = (
-                        next(iter(asked.id.values()), None),
-                        asked.query,
-                        place,
-                        hit.id,
-                        hit.score,
-                        str(hit.text),
-                    )
-                    fields = {
-                        column: hit.metadata[name]
-                        for name, column in columns.items()
-                        if name in hit.metadata
-                    }
-                    yield {**dict(zip(_RESULT, own, strict=True)), **fields}
-                progress("search", number, 0)
-
-    columns = {name: f"metadata.{name}" if name in _RESULT else name for name in printed.fields}
-    count = write_table(output, (*_RESULT, *columns.values()), rows())
-    tell_rows(collection.name, count, output, as_json)
-
-
-def _answers(
-    collection: Searched, questions: Iterator[Question], wanted: dict[str, Any]
-) -> Iterator[tuple[Question, SearchResults]]:
-    """Iterate over the queries with their results; many are searched at a time."""
-    while block := list(islice(questions, _AT_ONCE)):
-        yield from zip(
-            block, collection.search_many([each.query for each in block], **wanted), strict=True
-        )
 
 
 def register(app: typer.Typer) -> None:

@@ -13,7 +13,7 @@ import pytest
 from command_tree import ALL
 from gem_index import Home, open_provider
 from gem_index_cli.examples import EXAMPLES
-from gem_index_cli.output import _shortened
+from gem_index_cli.result_output import _shortened
 
 CODE = "from gem_index_cli.main import main; main()"
 
