@@ -46,7 +46,7 @@ Whole = Annotated[
     bool | None,
     typer.Option(
         "--whole/--lines",
-        help="Read a .txt file that you name as one document (--whole), or as one text per line (--lines, the default).",
+        help="How to read a .txt file: as one document (--whole), or as one text per line (--lines, the default).",
         show_default=False,
     ),
 ]

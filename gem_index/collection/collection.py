@@ -361,7 +361,7 @@ class Collection(CollectionTables, CorpusQuestions):
         Raises
         ------
         ConfigError
-            If the URL is malformed, gem-index did not make the table, or metadata cannot be stored.
+            If the URL is malformed, if gem-index did not make the table, or if metadata cannot be stored.
         TargetChangedError
             If the table has changed since the last push.
         MissingTargetError

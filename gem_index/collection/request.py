@@ -35,7 +35,7 @@ lower the cosine, from 0.95 to 0.85, the more pairs ask for different things.
 """
 
 ROUNDING = 1e-6
-"""A margin for rounding in float32, with which the cosine of equal vectors reaches a threshold of 1."""
+"""Subtracted from thresholds: with this margin, the cosine of equal vectors in float32 reaches a threshold of 1."""
 
 
 def check_threshold(threshold: object, what: str) -> float:
@@ -218,13 +218,13 @@ class SearchRequest:
         """Whether scores are computed from ranks; then they do not tell how good a result is."""
         return self.mode == "hybrid" and self.fusion == "rrf"
 
-    def reaching(self, bound: float | None) -> SearchRequest:
+    def with_min_score(self, bound: float | None) -> SearchRequest:
         """Return the request; a ``min_score`` of ``auto`` is replaced by ``bound``."""
         return replace(self, min_score=bound) if self.min_score == "auto" else self
 
     @property
     def least_score(self) -> float | None:
-        """The ``min_score`` as a number; :meth:`reaching` must have replaced ``auto`` before."""
+        """The ``min_score`` as a number; :meth:`with_min_score` must have replaced ``auto`` before."""
         assert self.min_score != "auto"
         return self.min_score
 

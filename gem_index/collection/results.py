@@ -125,9 +125,9 @@ class SearchResult:
         row = asdict(self)
         if isinstance(self.text, WeightedText):
             row["weights"] = self.text.weights
-        there = {"why": why, "similar": similar}
-        there |= {name: getattr(self, name) is not None for name in _OPTIONAL}
-        for name in (name for name, shown in there.items() if not shown):
+        included = {"why": why, "similar": similar}
+        included |= {name: getattr(self, name) is not None for name in _OPTIONAL}
+        for name in (name for name, shown in included.items() if not shown):
             del row[name]
         return row
 
@@ -245,7 +245,7 @@ class IndexStatus:
 class CollectionStatus:
     """The status of a collection.
 
-    - ``vectors`` and ``preset`` have an entry for each encoder; ``prior`` is the largest number of
+    - ``vectors`` and ``preset`` have a name for each encoder, separated by commas; ``prior`` is the largest number of
       pseudo-sentences that a fit adds.
     - ``fitted`` is the number of texts in the model's fit, 0 without a fit; ``since_fit`` is the number of documents
       that were stored after the fit.

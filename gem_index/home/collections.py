@@ -363,7 +363,7 @@ class HomeCollections:
         NameTakenError
             If a collection of this name exists.
         FingerprintMismatchError
-            If the home has other word vectors under the name that the model's word vectors have.
+            If the home has word vectors with the name of the model's word vectors, but they are other vectors.
         InputError
             If the file is not an export; nothing is stored.
         NotIndexedError

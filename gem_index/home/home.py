@@ -113,7 +113,7 @@ class Home(HomeCollections):
         Raises
         ------
         HomeBusyError
-            If a reader of the database's old state or a backup takes too long. Then compact again.
+            If a backup, or a reader of an old state of the database, takes too long. Then compact again.
         """
         with (
             self.workspace.sweep_lock(),

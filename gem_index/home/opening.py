@@ -112,7 +112,7 @@ def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> Na
         If no encoder has this fingerprint; the message names up to five encoders of the home.
     """
     choices: list[tuple[str, dict[str, Any]]] = []
-    where = "without a home"
+    where = "(no home was searched)"
     if home is not None or has_database(user_path(load_settings().home)):
         place = home if isinstance(home, Home) else Home(home, create=False)
         where = f"in the home {place.root}"
@@ -126,6 +126,6 @@ def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> Na
         return bundled
     names = [f"{next(iter(choice.values()))} {found[:12]}" for found, choice in choices][:5]
     raise ConfigError(
-        f"found no encoder {quoted(fingerprint[:12])[1:-1]} {where}, but {', '.join(names) or 'none at all'}; "
+        f"found no encoder {quoted(fingerprint[:12])[1:-1]} {where}; there are {', '.join(names) or 'no encoders'}; "
         "expected the one that the vectors were made with: name its home, or push the collection again"
     )

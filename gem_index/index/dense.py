@@ -27,8 +27,11 @@ _PROBED_LISTS = 4  # a search reads one in 4 lists of an inverted file
 _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction of a graph
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
-# factor for k / (share of accepted positions), because accepted positions are not evenly distributed
 _MARGIN = 1.5
+"""A search for k accepted positions requests this factor times k / (share of accepted positions).
+
+Accepted positions are not evenly distributed.
+"""
 
 _import_process: int | None = None
 """The id of the process that imported FAISS: this process, or the process from which it was forked."""

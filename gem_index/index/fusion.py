@@ -108,9 +108,7 @@ def _fuse_lists(
     least_match = matching[-1][1] if len(matching) >= depth else 0.0
     sure = nlargest(k, [fused(c, match.get(seq, 0.0)) for seq, c in dense])
     reached = sure[-1] - ROUNDING if len(sure) == k else -np.inf
-    unseen = [
-        seq for seq, held in matching if seq not in cosine and fused(least_cosine, held) >= reached
-    ]
+    unseen = [seq for seq, m in matching if seq not in cosine and fused(least_cosine, m) >= reached]
     if unseen:
         ids = _ascending(unseen)
         cosine.update(zip(ids.tolist(), lists.cosines(ids).tolist(), strict=True))

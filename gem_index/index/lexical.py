@@ -31,7 +31,7 @@ _META, _FILES = (
     ".managed.json",
 )  # tantivy's list of segments, and its list of all files
 _WRITER_BYTES = 64_000_000
-_FEW_IDS = 300  # ids; for at most so many, one query per id is faster than a set query
+_FEW_IDS = 300  # up to this number of ids, one query per id is faster than a set query
 _NAMED_IDS = 20_000  # accepted ids; if there are more, hits are filtered after the search
 
 

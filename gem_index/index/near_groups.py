@@ -33,11 +33,11 @@ def near_components(
 ) -> I32:
     """Return, for each vector, the position of the first vector of its component.
 
-    A component has all vectors that pairs with an inner product >= threshold connect. All pairs are tested, first by a
-    bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality gives the bound
-    x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts
-    along the principal directions. Then the bound needs only few numbers. If the bound of a pair reaches the threshold
-    and the pair is not joined yet, the pair is tested exactly.
+    Two vectors are in the same component if a chain of pairs, each with an inner product >= threshold, connects them. All
+    pairs are tested, first by a bound. For two vectors x = (x1, x2) and y = (y1, y2), the Cauchy-Schwarz inequality gives
+    the bound x·y <= x1·y1 + |x2||y2|. A rotation does not change inner products, so x1 and y1 can be the parts along the
+    principal directions. Then the bound needs only few numbers. If the bound of a pair reaches the threshold and the pair
+    is not joined yet, the pair is tested exactly.
 
     Parameters
     ----------

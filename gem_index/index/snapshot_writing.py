@@ -316,11 +316,11 @@ def _extend(new: NewSnapshot, old: _OldSnapshot, rows: Path) -> Built | None:
             index.clear()
     else:
         index, filled = new.source.empty(new.kind), False
-    linked = complete and isinstance(old.vectors, VectorRows)
+    links_rows = complete and isinstance(old.vectors, VectorRows)
     writer = (
-        continued(old.directory / ROWS, rows, new.dimension) if linked else _new_rows(new, rows)
+        continued(old.directory / ROWS, rows, new.dimension) if links_rows else _new_rows(new, rows)
     )
-    copied = None if linked else writer
+    copied = None if links_rows else writer
     places = np.flatnonzero(kept)
     if filled and copied is None:
         places = places[:0]

@@ -34,7 +34,10 @@ _NUMBER = 3.0  # the factor of the weight of a term with a digit
 
 
 class Alternative(NamedTuple):
-    """The terms of a form (a word or phrase of a query), and the terms of a synonym; both together have the same weight."""
+    """The terms of a form (a word or phrase of a query), and the terms of a synonym.
+
+    The terms of the synonym together weigh as much as the terms of the form together.
+    """
 
     form: tuple[str, ...]
     other: tuple[str, ...]
@@ -148,5 +151,5 @@ def _is_numeric(term: str) -> bool:
 
 
 def inverse_frequency(held: float, documents: float) -> float:
-    """Return the idf of BM25 for a term that ``held`` of ``documents`` documents contain."""
+    """Return the idf of BM25 for a term; ``held`` is the number of documents that contain the term."""
     return math.log1p((documents - held + 0.5) / (held + 0.5))

@@ -269,7 +269,9 @@ class DocumentReader:
 
     @contextmanager
     def naming_duplicates(self) -> Iterator[None]:
-        """Replace a DuplicateIdError from the block by an error that names the lines, for which the files are read again.
+        """Replace a DuplicateIdError from the block by an error that names the lines.
+
+        To find the lines, the files are read again.
 
         Raises
         ------

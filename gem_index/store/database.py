@@ -42,7 +42,7 @@ from gem_index.store.schema import HEAD_REVISION
 __all__ = ["FORK_GATE", "Database"]
 
 _OPEN: WeakSet[Database] = WeakSet()
-# the driver raises the second error, while rows are read from the driver's own cursor
+# the driver itself raises the second error when rows are read from the driver's own cursor
 _ERRORS = (DatabaseError, sqlite3.DatabaseError)
 _OTHER_TABLES = re.compile(r"no such (table|column)|has no column|duplicate column|already exists")
 

@@ -287,8 +287,8 @@ class DocumentRepository:
         Raises
         ------
         FilterError
-            If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`). If no
-            document is accepted, also in the cases of :meth:`check_fields`.
+            If an ordering compares values of different kinds (:func:`~gem_index.store.kinds.check_orderings`), or
+            if no document is accepted and :meth:`check_fields` finds an error.
         """
         found = self.matching(where)
         check_orderings(where, self.kinds)

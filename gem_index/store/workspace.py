@@ -114,8 +114,8 @@ class Workspace:
     def write_lock(self, *, timeout: float | None = None) -> Iterator[None]:
         """Hold the write lock of the home, which every change of files and database needs; one process at a time has it.
 
-        When the outermost block ends, a sweep removes folders whose name no row of the database has. The block has
-        replaced or abandoned such folders, or a killed process has left them.
+        When the outermost block ends, a sweep removes folders that are not named in any row of the database. The block
+        has replaced or abandoned such folders, or a killed process has left them.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Workspace:
             self.sweep()
 
     def sweep(self) -> list[Path]:
-        """Remove the folders whose names no row of the database has; the caller holds the write lock.
+        """Remove the folders that are not named in any row of the database; the caller holds the write lock.
 
         Returns
         -------

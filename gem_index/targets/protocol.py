@@ -237,7 +237,7 @@ class WordsTarget(Protocol):
 
     @property
     def word_dimensions(self) -> int:
-        """Return the largest dimension of sparse vectors in the database, at most 2^31; 0 if its version has none.
+        """Return the largest dimension of sparse vectors in the database, at most 2^31; 0 if it has no sparse vectors.
 
         If the dimension is below 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
         """
@@ -263,7 +263,7 @@ class RowsTarget(Protocol):
 
 
 def row_of(fields: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """Join a user's fields and values that the engine stores apart from them, such as the id, to one row.
+    """Make one row from a user's fields and the values that the engine stores separately, such as the id.
 
     Parameters
     ----------

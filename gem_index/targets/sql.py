@@ -326,7 +326,7 @@ class SqlTarget(ABC, Generic[Table]):
         with database.transaction():
             if self._find(database, "staged") is None:
                 raise missing_staged_table(live, database.name)
-            self._find(database, "live")
+            self._find(database, "live")  # raises ConfigError if gem-index did not create the table
             self.before_switch(live, staged)
             self._remove(database, "live")
             database.rows(f'ALTER TABLE {self.quoted(staged)} RENAME TO "{live}"')
@@ -341,7 +341,9 @@ class SqlTarget(ABC, Generic[Table]):
             return
         with database.transaction():
             for state in self._tables:
-                self._find(database, state)
+                self._find(
+                    database, state
+                )  # raises ConfigError if gem-index did not create the table
             if not self._noted(database):
                 return
             for state in self._tables:

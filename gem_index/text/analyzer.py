@@ -34,7 +34,7 @@ _SCRIPTS = regex.compile(
     r"|(?P<word>[^\p{Han}\p{Hiragana}\p{Katakana}\u30fc\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]+)"
 )
 _HANGUL = regex.compile(r"\p{Hangul}{2,}")
-# marks that are removed: those of Latin and Greek letters, and in Russian of the letter io, but not of short i
+# marks that are removed: those of Latin and Greek letters, and of the Russian letter U+0451, but not those of U+0439
 _MARKED = regex.compile(r"([\p{Latin}\p{Greek}]|\u0435(?=\u0308))\p{Mn}+")
 _UNMARKED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "\u0131": "i"}

@@ -26,8 +26,8 @@ _LONG = 250  # words; auto divides longer texts
 _SIZE = 150  # words of a piece with auto
 _LEAST = 10  # words; the smallest size of pieces that a user can choose
 _MOST = 100_000  # words; the largest size of pieces that a user can choose
-_BY_SECTIONS = 2  # the version from which on pieces follow sections
-# the version from which on texts in scripts without blanks are measured in characters
+_BY_SECTIONS = 2  # from this version on, pieces follow sections
+# from this version on, texts in scripts without blanks are measured in characters
 _BY_SIGNS = 3
 _BLOCK = 20_000
 """The characters of a block. A block is divided in one step. In a text without sentences, the time of this step grows with
@@ -211,7 +211,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return how many characters at the end of a part the next part repeats; 0 if the part is too short."""
+        """Return the length of the end of a part that the next part repeats, in characters; 0 if the part is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:

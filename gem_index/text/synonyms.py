@@ -148,7 +148,9 @@ class Synonyms:
                 replaced = True
                 text = " ".join(tokens[begin:end])
                 other = " ".join(tokenize(best))
-                tokens[begin:end] = [text.replace(form.signs, other) if form.unspaced else other]
+                tokens[begin:end] = [
+                    text.replace(form.tokens_text, other) if form.unspaced else other
+                ]
         return " ".join(tokens) if replaced else query
 
     def _others(self, form: _Form) -> tuple[str, ...]:
@@ -182,10 +184,10 @@ class Synonyms:
                 form
                 for start, sign in enumerate(token)
                 for form in forms.by_sign.get(sign, ())
-                if token.startswith(form.signs, start)
+                if token.startswith(form.tokens_text, start)
             }
             found += sorted(
-                ((form, place, place + 1) for form in inside), key=lambda each: each[0].signs
+                ((form, place, place + 1) for form in inside), key=lambda each: each[0].tokens_text
             )
             place += 1
         return found
@@ -199,7 +201,7 @@ NO_SYNONYMS = Synonyms()
 class _Form:
     text: str
     group: int
-    signs: str
+    tokens_text: str  # the tokens, joined by blanks
     stems: tuple[str, ...]
     unspaced: bool
 
@@ -222,7 +224,7 @@ def _forms(synonyms: Synonyms, analyzer: Analyzer) -> _Forms:
             unspaced = len(tokens) == 1 and is_unspaced(tokens[0])
             form = _Form(text, number, " ".join(tokens), _stems(tokens, analyzer), unspaced)
             if unspaced:
-                by_sign[form.signs[0]].append(form)
+                by_sign[form.tokens_text[0]].append(form)
             else:
                 by_stem[form.stems[0]].append(form)
     return _Forms(by_stem, by_sign)

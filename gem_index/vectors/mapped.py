@@ -168,7 +168,8 @@ class MappedVectors:
                 yield words[begin : begin + _BLOCK], taken.astype(dtype)
 
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
-        # left out: a composed vector is a mean of n-grams, in which a factor can be included, but not the unit length
+        # With `unit`, the n-grams are left out: a composed vector is a mean of n-grams. A factor can be multiplied into
+        # the n-grams, but a length of 1 cannot.
         ngrams = None
         if self.ngrams is not None and not self.options.unit:
             table = self.ngrams

@@ -136,7 +136,7 @@ def test_main_topics(gem, tickets, tmp_path):
 
 def test_more_topics_than_texts(gem, tickets, state):
     before = state()
-    refused(gem("topics", "tickets", "--documents", "-n", "99"), "found 99 topics to divide")
+    refused(gem("topics", "tickets", "--documents", "-n", "99"), "found 99 topics for")
     assert state() == before
 
 

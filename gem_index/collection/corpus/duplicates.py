@@ -46,7 +46,8 @@ def duplicates_of(
     with Wordings() as wordings:
         corpus = read_corpus(access, where, show, wordings.add)
         sets = wordings.sets()
-        # Texts that differ by a number or a negation get different labels. Opposites and orders divide groups below.
+        # Texts that differ by a number or a negation get different labels. Texts that differ by an opposite, or by the
+        # order of their words, are put into different groups later.
         labels = None if request.contrasts else wordings.labels
         forests = _forests(corpus, sets, labels, request, report)
         firsts = next(iter(forests.values())).copy()
@@ -93,9 +94,9 @@ def _forests(
     request: DuplicatesRequest,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, I32]:
-    """Return, for each view (wording, meaning), the first text of each text's component.
+    """Return an array for each kind of comparison (wording, meaning): for each text, the first text of its component.
 
-    A component has all texts that near pairs connect.
+    Two texts are in the same component if a chain of near pairs connects them.
     """
     threads = load_settings().threads
     found = {}

@@ -88,7 +88,7 @@ class Novelty:
         The share of new texts that are far. Each text, new or fitted, has a distance to its nearest other fitted text. A
         new text is far if its distance is larger than the distances of 90 % of the fitted texts.
     together : Share
-        The mean, over the new texts, of the share of new texts among the 3 nearest texts.
+        For each new text, the share of new texts among its 3 nearest texts is computed; ``together`` is the mean.
     found : bool
         Whether the whole interval of at least one of the two shares is above its expected share.
     documents : tuple of NovelDocument
@@ -221,13 +221,13 @@ def _topics(
         words.add(place, text)
     for text in fitted:
         words.add(len(order), text)
-    telling = words.telling()
-    names = topic_names(telling)
+    distinguishing = words.telling()
+    names = topic_names(distinguishing)
     topics = []
     for group in order:
         members: I64 = np.flatnonzero(groups == group)
         typical = members[np.argsort(-nearness[members], kind="stable")][:_EXAMPLES].tolist()
         examples = tuple(TopicExample(ids[i], texts[i]) for i in typical)
         place = places[group]
-        topics.append(Topic(telling[place], len(members), examples, names[place]))
+        topics.append(Topic(distinguishing[place], len(members), examples, names[place]))
     return tuple(topics), assigned

@@ -82,7 +82,7 @@ def topics_in(
     known = rows_with_words(corpus.vectors)
     if n is not None and n > len(known):
         raise InputError(
-            f"found {n} topics to divide {len(known)} different texts with words into; expected at most {len(known):,}"
+            f"found {n} topics for {len(known)} different texts with words; expected at most {len(known):,}"
         )
     if not len(known):
         nothing = np.full(len(corpus.vectors), -1, np.int32)
@@ -176,11 +176,11 @@ def _described(
                     kept[number] = TopicExample(stored[seq].document_id, str(text))
             if show is not None:
                 show("name", begin + len(part), len(wanted))
-    telling = words.telling()
-    names = topic_names([(given[t],) for t in order] if given else telling)
+    distinguishing = words.telling()
+    names = topic_names([(given[t],) for t in order] if given else distinguishing)
     found = [
         Topic(
-            telling[place],
+            distinguishing[place],
             int(sizes[t]),
             tuple(kept[number] for number in examples[place].tolist() if number in kept),
             names[place],

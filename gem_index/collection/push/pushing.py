@@ -1,6 +1,6 @@
 """Push a collection into a vector database; later pushes send its changes.
 
-SQLite stores which contents of documents the database has acknowledged (``target_documents``). A push sends the
+For each document, the home stores the content that the database has acknowledged (``target_documents``). A push sends the
 difference between the collection and these records. So, if a push is killed, the next push sends the rest. No document is
 stored twice, because databases upsert by id. After a refit, a push fills a staged table, which then replaces the live table.
 """
@@ -161,7 +161,7 @@ class _Push:
         self._rows.check_storable(
             self._rows.seqs(self._options.batch)
         )  # before the table is created
-        if record is None or record.complete or not self._made_by_this(record):
+        if record is None or record.complete or not self._fits_this_push(record):
             record = self._begin(staged=False)
         return self._target.create(self._connected(self._schema(record))), record
 
@@ -172,7 +172,7 @@ class _Push:
             record is None
             or table is None
             or table.schema.token != record.token
-            or not self._made_by_this(record)
+            or not self._fits_this_push(record)
         ):
             record = self._begin(staged=True)
             table = self._target.stage(self._connected(self._schema(record)))
@@ -219,8 +219,8 @@ class _Push:
             self._encoder.fingerprint, texts=self._options.texts, staged=staged
         )
 
-    def _made_by_this(self, record: TargetRecord) -> bool:
-        """Tell whether a table has vectors of this push's encoder, and agrees with this push on whether texts are stored."""
+    def _fits_this_push(self, record: TargetRecord) -> bool:
+        """Tell whether a table has vectors of this push's encoder, and the same setting for storing texts."""
         return (record.fingerprint, record.texts) == (
             self._encoder.fingerprint,
             self._options.texts,

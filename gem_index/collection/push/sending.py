@@ -98,8 +98,8 @@ def send(table: TargetTable, batch: TargetBatch, old_rows: Sequence[str] = ()) -
     table : TargetTable
     batch : TargetBatch
     old_rows : sequence of str, optional
-        The ids of the rows that the documents have in the table from their earlier contents. Rows that the batch writes
-        again are not deleted.
+        The ids of the rows that were stored for earlier contents of the documents. Rows that the batch writes again are
+        not deleted.
     """
     # The first attempt may have stored some of the rows. So the later attempts do not send the rows as new.
     attempts = chain([batch], repeat(batch.sent()))

@@ -122,7 +122,9 @@ def _answer_at_once(
     with access.reading() as rows:
         view = access.views.at(rows.connection, rows.record)
         bounds = [score_bound(rows.record, view.pieces.fingerprint, asked) for asked in requests]
-        requests = [asked.reaching(bound) for asked, bound in zip(requests, bounds, strict=True)]
+        requests = [
+            asked.with_min_score(bound) for asked, bound in zip(requests, bounds, strict=True)
+        ]
         allowed = _allowed(access, rows, view, requests[0]) if requests else None
         documents = _SharedTexts(rows.documents)
         corrected = [corrections(view, asked) for asked in requests]
@@ -182,7 +184,7 @@ def _allowed(
 
 
 def _wider(asked: SearchRequest, times: int) -> SearchRequest:
-    """If pieces are requested, request ``times`` k documents: the k best pieces may belong to documents of lower rank."""
+    """If pieces are requested, multiply k by ``times``: the k best pieces may belong to documents of lower rank."""
     if asked.pieces and asked.k is not None:
         return replace(asked, k=times * asked.k)
     return asked

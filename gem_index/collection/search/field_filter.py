@@ -25,7 +25,7 @@ _EXACT = 2**53  # up to here, float64 represents every whole number
 
 
 class FieldFilter:
-    """Finds the documents that a filter accepts, with the result of :meth:`DocumentRepository.matching`.
+    """Finds the documents that a filter accepts; the result equals that of :meth:`DocumentRepository.matching`.
 
     For documents of the snapshot, SQLite decides each condition only once for each different value of the field, or for
     each range of numbers. Each document then gets the decision for its value. So a filter means the same here as in
@@ -124,13 +124,15 @@ class FieldFilter:
         if isinstance(values, Codes):
             known = [field_of({held: json.loads(value)}, name) for value in values.values]
             return values.codes.astype(np.int64) - 1, known
-        if held != name:  # the field is inside objects; a column of numbers has none
+        if held != name:  # the field is inside objects, and a column of numbers has no objects
             return np.full(len(self._ids), -1, np.int64), []
         numbers, codes = np.unique(values.numbers, return_inverse=True)
         return np.where(np.isnan(values.numbers), -1, codes), numbers[~np.isnan(numbers)]
 
     def _column(self, key: str) -> tuple[str, Column] | None:
-        """Return the column with a field's values, and the column's name: "a.b" is the column "a.b", or in objects of "a".
+        """Return the column that has a field's values, and the name of this column.
+
+        The values of the field "a.b" are in the column "a.b", or inside the objects of the column "a".
 
         Raises
         ------
@@ -187,7 +189,7 @@ def accepted_documents(
 ) -> Ids:
     """Check the fields and the compared values of a filter, and return the documents that it accepts.
 
-    The seqs ascend, and may include deleted and newer documents.
+    The seqs ascend. Some may be of documents that are deleted, or newer than the state that is searched.
 
     Raises
     ------
@@ -220,7 +222,10 @@ class _NotDecidedError(Exception):
 
 
 def _bounds(condition: Any) -> F64:
-    """Return the numbers in a condition, ascending. All values between two of these numbers satisfy it, or none does."""
+    """Return the numbers in a condition, ascending.
+
+    Between two neighbouring numbers, either all values satisfy the condition, or none does.
+    """
     found: list[float] = []
     left = [condition]
     while left:
@@ -237,7 +242,10 @@ def _bounds(condition: Any) -> F64:
 
 
 def _representatives(bounds: F64) -> list[float]:
-    """Return 2m + 1 numbers, one for each range of m bounds: below all bounds, each bound, and above each bound."""
+    """Return 2m + 1 numbers for m bounds, one for each range.
+
+    The first number is below all bounds. Then follow, for each bound, the bound itself and a number just above it.
+    """
     if not len(bounds):
         return [0.0]
     points = np.stack([bounds, np.nextafter(bounds, np.inf)], axis=1).ravel()

@@ -32,7 +32,7 @@ class Hit(NamedTuple):
     """The near-duplicates of this hit: hits with a lower rank that a collapsed search hides."""
 
 
-_RANGE = 100  # hits that a search without k requests first
+_RANGE = 100  # the number of hits that a search requests first if it has no k
 _MOST = 2**31  # larger than the number of documents of any collection
 
 
@@ -67,7 +67,7 @@ def query_vectors(view: View, requests: Sequence[SearchRequest]) -> list[F32 | N
     Raises
     ------
     FingerprintMismatchError
-        If another encoder than the collection's made a vector of a request.
+        If a vector of a request was made by another encoder than the collection's.
     """
     texts = [
         asked.query

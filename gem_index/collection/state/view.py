@@ -184,7 +184,7 @@ class View:
         if snapshot is not None and snapshot.kind.exact and among(seqs, snapshot.ids).all():
             places = np.searchsorted(snapshot.ids, seqs)
             if snapshot.index.whole(places).all():
-                return snapshot.index.take(places)  # without a copy into a larger array
+                return snapshot.index.take(places)  # directly, without a copy into `found`
         in_tail = self.tail.holds(seqs)
         found = np.empty((len(seqs), self.encoder.dimension), dtype=np.float32)
         # only documents of one piece

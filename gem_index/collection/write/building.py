@@ -256,7 +256,7 @@ def as_not_indexed(name: str, documents: int, action: Action) -> Iterator[None]:
     try:
         yield
     except (GemIndexError, OSError, MemoryError) as error:
-        # the cause of a DiskError, because NotIndexedError itself tells what is stored and what to do
+        # NotIndexedError itself tells what is stored and what to do, so a DiskError contributes only its cause
         cause = error.__cause__
         reason = cause if isinstance(error, DiskError) and isinstance(cause, OSError) else error
         raise NotIndexedError(name, documents, reason, action) from error

@@ -220,7 +220,7 @@ def _field(fields: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def model_of(fields: dict[str, Any]) -> ModelRecord:
-    """Return the model from fields of ``exports.model_fields``, without a name; ValueError if they are malformed."""
+    """Return the nameless model that ``exports.model_fields`` described; ValueError if the fields are malformed."""
     if "parts" not in fields:
         return _encoder(fields)
     parts = fields["parts"]
@@ -312,7 +312,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     Raises
     ------
     FingerprintMismatchError
-        If the home has other word vectors under the name that the model's word vectors have.
+        If the home has word vectors with the name of the model's word vectors, but they are other vectors.
     InputError
         If a document is damaged.
     """

@@ -141,7 +141,7 @@ def publish_in(
 ) -> None:
     """Encode the new texts of a transaction into a new snapshot; readers see it after the transaction is committed.
 
-    If the transaction is rolled back, no row names the files, and the next sweep removes them.
+    If the transaction is rolled back, no row of the database refers to the files, and the next sweep removes them.
 
     Parameters
     ----------

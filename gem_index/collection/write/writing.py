@@ -44,7 +44,7 @@ _LOG = logging.getLogger(__name__)
 _TAIL_LIMIT = 5000  # added and deleted documents
 _TAIL_SHARE = 0.05  # added and deleted documents, as a share of the collection
 _TAIL_CHARACTERS = 100_000  # characters of the tail, because the next reader must encode them
-# characters of the tail per byte of the snapshot, most of which a new snapshot copies
+# characters of the tail per byte of the snapshot; a new snapshot copies most bytes of the old one
 _TAIL_BYTE_SHARE = 0.002
 
 

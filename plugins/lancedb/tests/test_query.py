@@ -204,7 +204,9 @@ class TestPushed:
             np.testing.assert_array_equal(embed_query(function, QUERY), expected.embed_query(QUERY))
 
     def test_an_encoder_that_is_nowhere(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match="found no encoder ffffffffffff .*, but none at all"):
+        with pytest.raises(
+            ConfigError, match="found no encoder ffffffffffff .*; there are no encoders"
+        ):
             embed(GemEmbeddings(fingerprint="f" * 64), [QUERY])
         with pytest.raises(InputError, match="there is no home in"):
             embed(GemEmbeddings(fingerprint="f" * 64, home=str(tmp_path / "missing")), [QUERY])
