@@ -397,9 +397,9 @@ class Collection(CollectionTables, CorpusQuestions):
             A text. In the mode ``dense``, also a vector that this collection's encoder made; then ``fingerprint`` must be
             the fingerprint of this encoder.
         k : int, optional
-            The number of results, at least 1. There are fewer results if fewer documents are accepted by the filter, reach
-            ``min_score``, or, in the mode ``lexical``, have a term of the query. If ``k`` is None and ``min_score`` is
-            given, all documents with at least this score are returned.
+            The number of results, at least 1. There are fewer results if fewer documents qualify: a result must be
+            accepted by the filter and reach ``min_score``; in the mode ``lexical``, it must also have a term of the query.
+            If ``k`` is None and ``min_score`` is given, all documents with at least this score are returned.
         where : mapping, optional
             A metadata filter such as ``{"lang": "en", "year": {"$gte": 2020}}``, with ``$in``, ``$gt``, ``$gte``, ``$lt``,
             ``$lte``, ``$and``, ``$or`` and ``$not``.

@@ -130,8 +130,8 @@ class SearchOptions(TypedDict, total=False):
 class SearchRequest:
     """A query with its options; see :class:`SearchOptions`.
 
-    If ``best_piece`` is false, results have no pieces. Measurements use this, because they need only ids and scores, and
-    because it takes time to divide each long text again.
+    If ``best_piece`` is false, results have no pieces. Measurements of search quality use this: they need only ids and
+    scores, and to find the pieces, each long text would be divided again, which takes time.
 
     Raises
     ------

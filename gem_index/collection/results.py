@@ -246,7 +246,7 @@ class CollectionStatus:
     """The status of a collection.
 
     - ``vectors`` and ``preset`` have a name for each encoder, separated by commas; ``prior`` is the largest number of
-      pseudo-sentences that a fit adds.
+      pseudo-sentences (generated from frequent words) that a fit adds to the texts.
     - ``fitted`` is the number of texts in the model's fit, 0 without a fit; ``since_fit`` is the number of documents
       that were stored after the fit.
     - ``bytes`` is the size of the index files; ``dimension`` is the dimension of the vectors.

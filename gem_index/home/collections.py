@@ -363,7 +363,7 @@ class HomeCollections:
         NameTakenError
             If a collection of this name exists.
         FingerprintMismatchError
-            If the home has word vectors with the name of the model's word vectors, but they are other vectors.
+            If the home has word vectors of the same name as the model's, but with other content.
         InputError
             If the file is not an export; nothing is stored.
         NotIndexedError
@@ -400,7 +400,7 @@ def _reading_to_keep(
     text: str | Sequence[str] | None,
     clean: Sequence[str] | None,
 ) -> DocumentReader | None:
-    """Return a reader with the options for later files: the last given reader, or a reader with the named fields."""
+    """Return a reader whose options are stored for later files: the last given reader, or one with the named fields."""
     from gem_index.readers import DocumentReader
     from gem_index.readers.fields import LINE
     from gem_index.readers.inputs import Inputs

@@ -97,7 +97,7 @@ def open_provider(
 def find_provider(fingerprint: str, home: Home | str | Path | None = None) -> NamedProvider:
     """Open the encoder that has a fingerprint, for example the fingerprint in a vector database.
 
-    The fingerprints of all collections and models of the home are compared, the default encoder's last.
+    The fingerprints of all collections and models of the home are compared first, then that of the default encoder.
 
     Parameters
     ----------

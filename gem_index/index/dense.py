@@ -28,9 +28,9 @@ _HNSW_BREADTH, _HNSW_BUILD_BREADTH = 512, 200  # efSearch and efConstruction of 
 _QUERY_BITS = 4  # bits per number of a query that is compared with RaBitQ codes
 
 _MARGIN = 1.5
-"""A search for k accepted positions requests this factor times k / (share of accepted positions).
+"""To find k accepted positions, a search requests k / s positions times this factor; s is the share of accepted positions.
 
-Accepted positions are not evenly distributed.
+Accepted positions are not evenly distributed, so the factor is above 1.
 """
 
 _import_process: int | None = None
@@ -318,7 +318,7 @@ def load_faiss() -> Any:
 
 
 def _prepare(index: Any) -> None:
-    """Set parameters of an index whose defaults in FAISS are bad."""
+    """Set those parameters of an index that have bad defaults in FAISS."""
     faiss = load_faiss()
 
     inner = faiss.downcast_index(index)

@@ -104,17 +104,17 @@ def _fuse_lists(
     score is computed only if the document could be among the k best with this upper bound.
     """
     cosine, match = dict(dense), dict(matching)
-    least_cosine = dense[-1][1] if dense and lists.exact else 1.0
-    least_match = matching[-1][1] if len(matching) >= depth else 0.0
+    cosine_bound = dense[-1][1] if dense and lists.exact else 1.0
+    match_bound = matching[-1][1] if len(matching) >= depth else 0.0
     sure = nlargest(k, [fused(c, match.get(seq, 0.0)) for seq, c in dense])
     reached = sure[-1] - ROUNDING if len(sure) == k else -np.inf
-    unseen = [seq for seq, m in matching if seq not in cosine and fused(least_cosine, m) >= reached]
+    unseen = [seq for seq, m in matching if seq not in cosine and fused(cosine_bound, m) >= reached]
     if unseen:
         ids = _ascending(unseen)
         cosine.update(zip(ids.tolist(), lists.cosines(ids).tolist(), strict=True))
-    if least_match:
+    if match_bound:
         unmatched = [
-            seq for seq, c in dense if seq not in match and fused(c, least_match) >= reached
+            seq for seq, c in dense if seq not in match and fused(c, match_bound) >= reached
         ]
         if unmatched:
             match.update(lists.matches(_ascending(unmatched)))
@@ -135,8 +135,8 @@ def fused(cosine: float, match: float) -> float:
 def fuse_ranks(dense: Hits, lexical: Hits, k: int) -> Hits:
     """Return the k best documents by the sum of 1 / (60 + rank) over the first hundred entries of two lists.
 
-    Longer lists do not change these scores. If k is larger, documents that are not in the first hundred of either list
-    follow, in the order of the dense list.
+    Longer lists do not change these scores. If these documents are fewer than k, other documents of the dense list follow,
+    in the order of the list.
 
     Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion", SIGIR 2009.
     """

@@ -15,7 +15,9 @@ __all__ = ["near_components"]
 
 _SLACK = 1e-5  # is added to a bound; larger than the rounding error of a bound in float32
 _SAMPLE = 20_000  # vectors from which the principal directions are computed
-_COMPARED = 2_000  # vectors, approximately, that are compared to choose the size of a bound
+_COMPARED = (
+    2_000  # about this number of vectors are compared to choose how many numbers a bound has
+)
 # the largest share of pairs that pass the bound although they are not near: one in 2,000
 _SURVIVORS = 5e-4
 _BLOCK = 8192  # vectors that are projected at once

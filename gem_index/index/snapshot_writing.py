@@ -251,7 +251,7 @@ def _new_rows(new: NewSnapshot, rows: Path) -> RowsWriter | None:
 
 
 def _add_after(new: NewSnapshot, start: Built, after: int) -> Built:
-    """Add the documents with an id above ``after`` to an index of the earlier documents, and close its file of rows."""
+    """Add the documents with an id above ``after`` to an index of the earlier documents; close the file of its vectors."""
     ids, counts = [start.ids], [start.counts]
     with start.rows or nullcontext():
         for block, texts in new.source.texts(after):

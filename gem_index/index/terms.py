@@ -88,8 +88,8 @@ def match_weights(
     - w_t is idf_t squared, so one rare word of a question outweighs many common words.
     - A term of at least two characters with a digit counts three times: people identify things by numbers, and word
       vectors have almost no information about numbers.
-    - A term counts in the divisor even if no document has it. So a document that has only the "is" of a
-      question has a match near 0.
+    - A term counts in the divisor even if no document has it. So a document that shares only the word
+      "is" with a question has a match near 0.
     - A small collection cannot distinguish common words from rare words. So idf is computed from its documents and 500
       background texts of 30 English words, drawn by Zipf's law (docs/evaluation.md lists the alternatives tried). In
       another language, the background texts have none of the query's terms.

@@ -128,7 +128,7 @@ class FolderReader:
     def full_name(self, path: str) -> str:
         """Return the absolute name of a file in the folder or of an archive entry, given by its relative path."""
         root = Path(self.location)
-        # no Path, which would change // in an entry's name
+        # not a Path: that would change // in an entry's name
         return f"{root.parent if root.is_file() else root}/{path}"
 
     def __iter__(self) -> Iterator[Document]:

@@ -60,7 +60,7 @@ class DocumentReader:
         of standard input.
     id_field : str, optional
         The field of the id; by default ``id``. A record without an id gets a hash of its content as id. So equal
-        records are one document, even in different files, and a different record does not replace this document.
+        records become one document, even in different files.
     text_fields : sequence of str
         The fields of the text; several fields are joined by a blank line. With ``subject*2``, the words of the subject
         count twice (:class:`~gem_index.text.tokens.WeightedText`). If the name of a field itself has an asterisk, give a
@@ -332,7 +332,9 @@ class DocumentReader:
 
     def _report(self, problem: RecordError) -> None:
         if self.on_problem is None:
-            if problem.advice is None and self._any_good:  # without a good record, all may be bad
+            if (
+                problem.advice is None and self._any_good
+            ):  # if no record was good, skipping is no advice
                 problem = RecordError(
                     problem.source,
                     problem.line,

@@ -250,7 +250,7 @@ class _Exchange:
 
     async def take(self) -> Message:
         """Return a part of the body."""
-        # the body has arrived, so the next message comes when the client disconnects
+        # if the whole body has arrived, the next message comes when the client disconnects
         if self._whole:
             return await self._receive()
         seconds = self._limits.seconds
@@ -274,7 +274,7 @@ class _Exchange:
         assert task is not None
 
         def begin() -> None:
-            # while the application reads the body, it notices itself if the client leaves
+            # while the application reads the body, the application itself notices if the client leaves
             if not self._whole:
                 self._watch_later(begin)
             elif not self._begun:

@@ -172,7 +172,10 @@ class Database:
 
     @contextmanager
     def reading_in_steps(self) -> Iterator[Connection]:
-        """Open a transaction like :meth:`reading`, for a caller that may pause: only single steps are inside FORK_GATE."""
+        """Open a transaction like :meth:`reading`, for a caller that may pause.
+
+        The thread is inside FORK_GATE only while it connects, begins and closes, not during the whole block.
+        """
         before = self._state()
         try:
             with FORK_GATE.passing():

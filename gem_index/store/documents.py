@@ -304,7 +304,7 @@ class DocumentRepository:
         )
         return self._kinds(query)
 
-    def judged_kinds(self, name: str, metadata: Sequence[str]) -> Kinds:
+    def kinds_in(self, name: str, metadata: Sequence[str]) -> Kinds:
         """Return the kinds of a field's values in given metadata (JSON objects)."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         kind, value = kind_of_value(name, table.c.value)
@@ -382,7 +382,7 @@ class DocumentRepository:
         return sorted(self._connection.scalars(query))
 
     def _fields(self) -> dict[str, bool]:
-        """Return the names of the documents' fields in filters; the value is True for a field inside an object."""
+        """Return the names by which filters call the documents' fields; the value is True for a field inside an object."""
         entries = func.json_tree(documents.c.metadata).table_valued("key", "fullkey", "path")
         columns = select(entries.c.key, entries.c.fullkey, entries.c.path).distinct()
         query = columns.select_from(documents.join(entries, true())).where(self._mine)

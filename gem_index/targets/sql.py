@@ -290,7 +290,10 @@ class SqlTarget(ABC, Generic[Table]):
         return self._read("staged")
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows of a foreign table or view; columns with vectors or bytes are left out."""
+        """Iterate over the rows of a table or view that gem-index did not create.
+
+        Columns with vectors or bytes are left out.
+        """
         database, table = self.open(), self._tables["live"]
         found = database.rows(
             f"SELECT column_name, {self.type_in_catalog} FROM information_schema.columns WHERE {self.in_catalog} "

@@ -34,14 +34,15 @@ _BLOCK = 20_000
 the square of this number."""
 
 _BLOCK_PER_WORD = 140
-"""A block has at least this number of characters for each word of a piece, because large pieces take less time."""
+"""A block has at least this number of characters for each word of a piece: to divide a block into large pieces takes less
+time."""
 _PAGE_BREAK = re.compile("\f")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A section of a text, with its own vector.
+    """A part of a text, with its own vector.
 
     Attributes
     ----------
@@ -144,7 +145,7 @@ class Chunking:
 
     @cached_property
     def shortest(self) -> int:
-        """The number of characters up to which no text is divided, because a word has at least one character."""
+        """The number of characters up to which no text is divided: so few characters cannot have too many words."""
         return sys.maxsize if self.chunk is None else self._longest
 
     def pieces(self, text: str) -> list[Piece]:
@@ -211,7 +212,7 @@ class Chunking:
             yield begin, section.end
 
     def _shared(self, before: str) -> int:
-        """Return the length of the end of a part that the next part repeats, in characters; 0 if the part is too short."""
+        """Return how many characters at the end of a part are repeated by the next part; 0 if the part is too short."""
         if not self.overlap:
             return 0
         if self.version >= _BY_SIGNS:

@@ -99,12 +99,12 @@ class Synonyms:
 
     @property
     def stored(self) -> str:
-        """The groups as JSON; an empty text without a group."""
+        """The groups as JSON; if there is no group, an empty text."""
         return json.dumps(self.groups, ensure_ascii=False) if self.groups else ""
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the groups in hexadecimal; an empty text without a group."""
+        """SHA-256 of the groups in hexadecimal; if there is no group, an empty text."""
         return hashlib.sha256(self.stored.encode()).hexdigest() if self.groups else ""
 
     def __bool__(self) -> bool:

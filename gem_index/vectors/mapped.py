@@ -168,8 +168,8 @@ class MappedVectors:
                 yield words[begin : begin + _BLOCK], taken.astype(dtype)
 
         dtype: np.dtype[np.floating] = np.dtype(np.float16 if half else np.float32)
-        # With `unit`, the n-grams are left out: a composed vector is a mean of n-grams. A factor can be multiplied into
-        # the n-grams, but a length of 1 cannot.
+        # A composed vector is a mean of n-grams. With `unit`, the n-grams are left out, because no change of them gives
+        # every mean the length 1. A factor (`scale`) is possible: each n-gram is multiplied by it.
         ngrams = None
         if self.ngrams is not None and not self.options.unit:
             table = self.ngrams

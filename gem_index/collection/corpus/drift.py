@@ -40,8 +40,8 @@ class Drift(Tabular):
         Principal angles between the components of the model and the components of a fit on the present texts, in degrees,
         ascending; if the model has several encoders, the angles of all encoders.
     score_change : float
-        The mean absolute difference of two cosines of a pair of texts: by the model, and by a model that is fitted on
-        the present texts.
+        The cosine of a pair of texts is computed twice: by the model, and by a model that is fitted on the present texts.
+        This is the mean absolute difference of the two cosines, over many pairs.
     refit_recommended : bool
         Whether a refit is recommended.
     novelty : Novelty or None

@@ -28,7 +28,7 @@ __all__ = ["assigned_to", "centres_of", "rows_with_words", "topics_in", "topics_
 _FITTED = 10_000  # texts for k-means; afterwards all texts are assigned to the centres
 _READ = 50_000  # texts whose words are counted
 _DRAWN = 10_000  # points of a map
-# the limit of the default number, because a person can still read a list of this length
+# the default number of topics is at most this: a person can still read a list of this length
 _MOST_TOPICS = 24
 _RESTARTS = 3
 _EXAMPLES = 3

@@ -45,7 +45,7 @@ def push(
 ) -> PushReport:
     """Update a target from a collection; see :meth:`gem_index.Collection.push`."""
     with _one_at_a_time(access.workspace):
-        # only now that the lock is held, because the database may be a file that another push has open
+        # opened only now, under the lock: the database may be a file, and another push may have it open
         target = open_target(to) if isinstance(to, str) else to
         try:
             return _Push(access, target, options, progress).run()
@@ -238,7 +238,7 @@ class _Push:
     def _connected(self, schema: TargetSchema) -> TargetSchema:
         """Connect again, and return the schema.
 
-        To make the schema can take so long that the server closes the connection.
+        Making the schema can take so long that the server closes the connection.
         """
         with_retries(self._target.live)
         return schema

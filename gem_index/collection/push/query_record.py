@@ -34,7 +34,7 @@ from gem_index.text.chunking import Chunking
 __all__ = ["OUTGROWN", "QUERY_SCHEMA", "QueryRecord", "QueryRecords"]
 
 OUTGROWN = 2
-"""Word statistics are too old if the table has at least this number of rows per counted text (docs/evaluation.md)."""
+"""Word statistics are too old if there are this many rows for each text of the statistics (docs/evaluation.md)."""
 
 _VERSION = 1
 _PART = 30_000  # characters per row; every engine can store a text that is this long
@@ -124,7 +124,7 @@ class QueryRecords:
     def _noted(self, token: str) -> Mapping[str, Any]:
         """Return the metadata of the first row of a record; empty without a record."""
         table = self._table()
-        first = _row(token, 0)
+        first = _row_name(token, 0)
         found = {} if table is None else with_retries(table.metadata_of, [first])
         return found.get(first, {})
 
@@ -154,14 +154,14 @@ class QueryRecords:
             If there is no record.
         """
         table = self._table()
-        first = _row(token, 0)
+        first = _row_name(token, 0)
         begin = {} if table is None else with_retries(table.fetch, [first])
         if table is None or first not in begin:
             raise ConfigError(
                 f"the target {self._name} has no query record; expected the table of a finished push; push once more"
             )
         noted = begin[first].metadata
-        names = _rows(token, int(noted["rows"]), str(noted.get("content", "")))
+        names = _row_names(token, int(noted["rows"]), str(noted.get("content", "")))
         found = begin | with_retries(table.fetch, names[1:])
         return [str(found[name].text) for name in names] if found.keys() >= set(names) else None
 
@@ -175,7 +175,7 @@ class QueryRecords:
         text = base64.b64encode(data).decode()
         parts = [text[begin : begin + _PART] for begin in range(0, len(text), _PART)]
         content = hashlib.sha256(data).hexdigest()[:16]
-        names = _rows(token, len(parts), content)
+        names = _row_names(token, len(parts), content)
         table = self._table() or self._target.create(QUERY_SCHEMA)
         vectors = np.tile(np.array([1, 0], np.float32), (len(parts), 1))
         noted = {
@@ -190,7 +190,7 @@ class QueryRecords:
             if rows:
                 with_retries(table.upsert, rows)
         with_retries(table.finish)
-        mine = _row(token, 0).partition(" ")[0]
+        mine = _row_name(token, 0).partition(" ")[0]
         self._delete(lambda name: name.partition(" ")[0] == mine and name not in names)
 
     def keep(self, *tokens: str) -> None:
@@ -209,15 +209,18 @@ class QueryRecords:
         return with_retries(self._target.live)
 
 
-def _row(token: str, place: int) -> str:
+def _row_name(token: str, place: int) -> str:
     name = token.partition(" ")[0]  # `embed` adds its chunking, as JSON after a blank
     return f"{name} {place}"
 
 
-def _rows(token: str, count: int, content: str) -> list[str]:
+def _row_names(token: str, count: int, content: str) -> list[str]:
     """Return the names of the rows of a record; records of earlier versions have no hash in their names."""
     ending = content and f" {content}"
-    return [_row(token, 0), *(f"{_row(token, place)}{ending}" for place in range(1, count))]
+    return [
+        _row_name(token, 0),
+        *(f"{_row_name(token, place)}{ending}" for place in range(1, count)),
+    ]
 
 
 def _url_beside(target: Target) -> TargetUrl:

@@ -94,7 +94,7 @@ class FieldFilter:
             return later
         held, values = column
         if isinstance(values, Codes):
-            return merged(self._documents.judged_kinds(name, _objects(held, values.values)), later)
+            return merged(self._documents.kinds_in(name, _objects(held, values.values)), later)
         numbers = values.numbers[~np.isnan(values.numbers)][:1].tolist()
         return merged({NUMBER: numbers[0]} if numbers and held == name else {}, later)
 

@@ -43,8 +43,8 @@ class Batcher(Generic[Request, Answer]):
     """Lets a few callers work at the same time; each caller answers a batch of waiting requests. Thread-safe.
 
     Without batches, each search would need its own transaction, and the threads would pass the interpreter's lock to
-    each other many times per search. A batch starts after its requests have arrived, so each caller sees its own
-    writes.
+    each other many times per search. The transaction of a batch begins after all its requests have arrived. So each
+    caller sees what it wrote before.
 
     Parameters
     ----------

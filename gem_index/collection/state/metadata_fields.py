@@ -82,7 +82,7 @@ def fields_of_sample(documents: DocumentRepository, sample: Sequence[str]) -> li
     return [
         MetadataField(
             name,
-            tuple(sorted(documents.judged_kinds(name, sample))),
+            tuple(sorted(documents.kinds_in(name, sample))),
             tuple(json.loads(value) for value in _short(values)),
             values.total() / len(sample),
             _distinct(values),

@@ -17,7 +17,7 @@ from gem_index.index.lexical_tail import LexicalTail
 __all__ = ["Tail"]
 
 _FORGOTTEN = 1000
-"""The word index keeps deleted documents. For a tail of n documents, it is rebuilt above 1000 + 2 n documents."""
+"""The word index keeps deleted documents. If the tail has n documents, and the index more than 1000 + 2 n, it is rebuilt."""
 
 
 @dataclass(frozen=True)

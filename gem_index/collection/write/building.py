@@ -90,7 +90,7 @@ def build_new(
     choice : CollectionChoice
     intake : Intake
     reading : DocumentReader, optional
-        The options for reading later files.
+        A reader whose options the collection stores; later calls read their files with these options.
     progress : callable, optional
 
     Raises

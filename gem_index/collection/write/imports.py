@@ -312,7 +312,7 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     Raises
     ------
     FingerprintMismatchError
-        If the home has word vectors with the name of the model's word vectors, but they are other vectors.
+        If the home has word vectors of the same name as the model's, but with other content.
     InputError
         If a document is damaged.
     """
