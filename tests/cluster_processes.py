@@ -31,6 +31,7 @@ def hog(*_):
 
 def limit_files(size):
     """Refuse to write files larger than this, as a full disk would."""
+    sys.dont_write_bytecode = True  # Python would cut a larger .pyc to the limit
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 

@@ -30,6 +30,7 @@ def gem(root, *arguments, limit=None, **environment):
     inherited = dict(os.environ)
     if limit:
         inherited.pop("COVERAGE_PROCESS_CONFIG", None)  # the coverage data would not fit either
+        inherited["PYTHONDONTWRITEBYTECODE"] = "1"  # Python would cut a larger .pyc to the limit
     return subprocess.run(
         [sys.executable, "-c", code, "--home", str(root), *map(str, arguments)],
         capture_output=True, text=True, check=False, env={**inherited, **environment},

@@ -274,7 +274,8 @@ class TestBackup:
             "from gem_index_cli.main import main; main()"
         )
         answer = subprocess.run(
-            [sys.executable, "-c", code, "--home", home.root, "backup", tmp_path / "b"],
+            # -B: Python would cut a larger .pyc to the limit, and every later process would fail to import it
+            [sys.executable, "-B", "-c", code, "--home", home.root, "backup", tmp_path / "b"],
             capture_output=True, text=True, check=False,
             # what a measurement of coverage writes would not fit either
             env={name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_CONFIG"},
