@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from urllib.parse import quote, urlencode
 
 import httpx
@@ -57,12 +58,26 @@ def name_of(text):
     return text[9:60].replace("\0", "")
 
 
+# GEM_TEST_PAGE_DELAY=300: each answer comes so many ms later, so that tests which do not wait for it fail
+DELAY = int(os.environ.get("GEM_TEST_PAGE_DELAY", "0"))
+LATER = """const real = window.fetch;
+    window.fetch = async (...asked) => {
+        const answer = await real(...asked);
+        await new Promise((end) => setTimeout(end, %d));
+        return answer;
+    };"""
+
+
 class Visit:
     """A tab; at the end of a test nothing may have been asked of another server, and no script may have failed."""
 
     def __init__(self, browser, server, **options):
-        self.context = browser.new_context(viewport={"width": 1100, "height": 800}, **options)
+        self.context = browser.new_context(
+            viewport={"width": 1100, "height": 800}, reduced_motion="reduce", **options
+        )
         self.context.set_default_timeout(60_000)
+        if DELAY:
+            self.context.add_init_script(LATER % DELAY)
         self.page = self.context.new_page()
         self.url = server.url
         self.said: list[str] = []
@@ -109,6 +124,11 @@ def until(page, condition):
             return
         page.wait_for_timeout(50)
     raise AssertionError(condition)
+
+
+def settle(page):
+    """Wait for the list and the counts beside it: they are paler while they are fetched."""
+    expect(page.locator("[aria-busy=true], .facets.awaited")).to_have_count(0)
 
 
 def ids(page):

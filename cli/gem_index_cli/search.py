@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,11 +26,7 @@ from gem_index_cli.result_output import (
 )
 
 if TYPE_CHECKING:
-    from gem_index import Collection
-    from gem_index.collection.push.searching import SearchedTarget
-    from gem_index.home import CollectionGroup
-
-    Searched: TypeAlias = Collection | CollectionGroup | SearchedTarget
+    from gem_index_cli.query_files import Searched
 
 __all__ = ["register"]
 

@@ -33,7 +33,7 @@ __all__ = ["colors_of", "draw_map", "kept_map", "make_map"]
 
 _LOG = logging.getLogger(__name__)
 
-_MOST = 200_000  # texts; the map has at most so many
+_MOST = 200_000  # texts of a map, at most
 _NAMES_READ = 2_000  # documents in which the names of fields are found
 _COLORS = 10  # values of a field; each of them has a separate colour, all others share one
 _BLOCK = 4096

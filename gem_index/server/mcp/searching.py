@@ -168,7 +168,7 @@ class Found(BaseModel):
 
     id: str
     score: Rounded = Field(
-        description="hybrid: at most 1; dense: the cosine, -1 to 1; lexical: BM25. Comparable within one search of "
+        description="hybrid: at most 1, or a little more if the collection has synonyms; dense: the cosine, -1 to 1; lexical: BM25. Comparable within one search of "
         "one collection; of several collections with different models, only their order counts."
     )
     text: str = Field(

@@ -53,7 +53,10 @@ export function documentsView(root, { collection, refresh, signal, setParams }) 
     side.offer(fields);
     fill(order, orders(fields));
     order.value = place.params.sort ?? "";
-  }).catch((error) => tell(explained(error)));
+  }).catch((error) => {
+    side.offer([]);
+    tell(explained(error));
+  });
 
   function turn(way) {
     const from = Math.max(0, (Number(place.params.from) || 0) + way * PAGE);

@@ -9,6 +9,7 @@ const MOST_FIELDS = 8;
 const MOST_VALUES = 50; // distinct values in the sample: fields of names, ids or addresses have more
 const SHOWN = 8; // values
 const ALL = 200;
+const without = new Set(); // collections of this page that had no counts to show
 const WIDE = matchMedia("(min-width: 64rem)");
 
 /** Return the fields of a collection's metadata. */
@@ -25,7 +26,15 @@ export function facets({ collection, signal, changed }) {
   const all = new Set(); // fields whose values are all shown
   const list = h("div", { class: "counts" });
   const problem = h("p", { class: "help" });
-  const element = h("details", { class: "facets", open: WIDE.matches, hidden: true }, h("summary", null, t("facets.title")), problem, list);
+  // its place is kept while the first counts are on their way: a list beside it would move under the pointer
+  const element = h("details", { class: "facets awaited", open: WIDE.matches, hidden: without.has(collection) }, h("summary", null, t("facets.title")), problem, list);
+
+  function settle() {
+    element.classList.remove("awaited");
+    element.hidden = !list.children.length && !problem.childNodes.length;
+    if (element.hidden) without.add(collection);
+    else without.delete(collection);
+  }
 
   async function load() {
     running?.abort();
@@ -43,11 +52,12 @@ export function facets({ collection, signal, changed }) {
       const counts = new Map(answers.flat().map((each) => [each.field, each]));
       fill(problem);
       fill(list, names.map((name) => counts.get(name)).filter((each) => each && isUseful(each)).map(facet));
-      element.hidden = !list.children.length;
+      settle();
     } catch (error) {
       if (error.name === "AbortError" || running !== mine) return;
       loaded = null;
       fill(problem, own(explained(error)));
+      settle();
     }
   }
 
@@ -90,7 +100,8 @@ export function facets({ collection, signal, changed }) {
     /** Count by these fields, as the server lists them. */
     offer: (fields) => {
       names = fields.filter((each) => each.distinct <= MOST_VALUES && each.kinds.some((kind) => kind !== "object")).slice(0, MOST_FIELDS).map((each) => each.name);
-      if (loaded !== null && names.length) load();
+      if (!names.length) settle();
+      else if (loaded !== null) load();
     },
     /** Show the counts of the documents that a filter accepts; again if `changed`, because documents have changed. */
     show: (filter, again = false) => {

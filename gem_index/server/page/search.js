@@ -68,7 +68,10 @@ export function searchView(root, { collection, status, signal, setParams }) {
     fieldsOf(collection, signal).then((fields) => {
       filter.offer(fields);
       side.offer(fields);
-    }).catch((error) => tell(explained(error)));
+    }).catch((error) => {
+      side.offer([]);
+      tell(explained(error));
+    });
   } else filter.offer([]);
   list.addEventListener("keydown", keys);
   list.addEventListener("pointerover", ({ target }) => titled(target));

@@ -204,7 +204,9 @@ async function add(asked, file, { say, heard, actions }, refresh) {
   actions.append(stop);
   try {
     const known = (await api("GET", "collections")).collections.some((each) => each.name === name);
+    stopping.signal.throwIfAborted(); // Stop may be pressed before the file is sent
     if (!known) await api("POST", "collections", { body: { name } });
+    stopping.signal.throwIfAborted();
     const report = await upload(pathOf(asked), file, (share) => {
       say(share < 1 ? t("upload.sent", { percent: Math.floor(100 * share) }) : t("upload.reading"), share < 1 ? share : null);
       if (share === 1) stop.remove(); // what the server has, it stores

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from gem_index import Home
 from gem_index.server.page.routes import page_files
-from page_visit import FAQ, VIEWS, Visit, faults
+from page_visit import FAQ, VIEWS, Visit, faults, settle
 from server_process import ServerProcess
 
 
@@ -157,6 +157,7 @@ def test_every_view_is_accessible_and_fits(browser, server, scheme, width):
         page.locator("details.code summary, details.filters summary").evaluate_all(
             "all => all.forEach(e => { e.parentElement.open = true })"
         )
+        settle(page)
         page.wait_for_timeout(50)
         assert faults(page) == [], view
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view

@@ -74,6 +74,26 @@ class TestSearch:
         expect(page.locator(".hit.open .id")).to_have_text(late)
         expect(page.locator("main .problem p")).to_have_count(0)
 
+    def test_hits_stay_where_they_are_when_the_counts_come(self, visit):
+        held = []
+        visit.page.set_viewport_size({"width": 1280, "height": 800})
+        visit.page.route("**/faq/fields", lambda route: held.append(route))
+        page = visit.go("faq", q="renew passport")
+        expect(page.locator(".hit")).to_have_count(5)
+        before = page.locator(".hit").first.bounding_box()
+        expect(page.locator(".facets")).to_be_hidden()
+        held.pop().continue_()
+        expect(page.locator(".facet")).not_to_have_count(0)
+        assert page.locator(".hit").first.bounding_box() == before
+
+    def test_without_counts_the_hits_take_the_whole_width(self, visit):
+        visit.page.set_viewport_size({"width": 1280, "height": 800})
+        page = visit.go("large", q="bank visa")
+        expect(page.locator(".hit")).not_to_have_count(0)
+        whole = page.get_by_role("search").bounding_box()
+        expect(page.locator(".facets")).to_be_hidden()
+        assert page.locator(".hits").bounding_box()["width"] == whole["width"]
+
     def test_a_marked_word_says_what_it_adds(self, visit):
         page = visit.go("faq", q="renew passport")
         mark = page.locator(".hit mark").first

@@ -161,10 +161,29 @@ class TestUpload:
         page.get_by_role("link", name="Manage").click()
         page.get_by_role("link", name="Add").click()
         expect(page.get_by_role("progressbar")).to_be_visible()
+        expect(page.get_by_role("status")).to_have_text("Add faq")
         page.get_by_role("button", name="Stop").click()
         expect(page.get_by_role("status")).to_have_text("Stopped; nothing was stored.")
         expect(page.get_by_role("progressbar")).to_have_count(0)
         expect(page.get_by_role("button", name="Add")).to_be_focused()
+
+    def test_it_may_be_stopped_before_the_file_is_sent(self, page, filled, tmp_path):
+        file = tmp_path / "lines.txt"
+        file.write_text("a line\n")
+        held, sent = [], []
+        page = page.go("faq", "upload")
+        page.get_by_label("File", exact=True).set_input_files(file)
+        page.route(
+            "**/collections",
+            lambda route: route.continue_() if held else held.append(route),
+        )
+        page.on("request", lambda request: sent.append(request.url))
+        with page.expect_request("**/collections"):
+            page.get_by_role("button", name="Add").click()
+        page.get_by_role("button", name="Stop").click()
+        held[0].continue_()
+        expect(page.get_by_role("status")).to_have_text("Stopped; nothing was stored.")
+        assert not [url for url in sent if "/files?" in url]
 
     def test_a_key_that_may_only_read_is_told_before_much_is_sent(self, browser, tmp_path):
         home = Home(tmp_path / "home")
