@@ -26,6 +26,7 @@ from gem_index_cli.result_output import (
 )
 
 if TYPE_CHECKING:
+    from gem_index import Collection
     from gem_index_cli.query_files import Searched
 
 __all__ = ["register"]
