@@ -168,8 +168,9 @@ class Found(BaseModel):
 
     id: str
     score: Rounded = Field(
-        description="hybrid: at most 1, or a little more if the collection has synonyms; dense: the cosine, -1 to 1; lexical: BM25. Comparable within one search of "
-        "one collection; of several collections with different models, only their order counts."
+        description="hybrid: at most 1, or a little more if the collection has synonyms; dense: the cosine, -1 to 1; "
+        "lexical: BM25. Comparable within one search of one collection; of several collections with different models, "
+        "only their order counts."
     )
     text: str = Field(
         description="The text; of a long text, the part that matches best or the beginning."
