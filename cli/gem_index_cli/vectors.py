@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,10 +14,10 @@ from gem_index_cli.option_groups import takes
 from gem_index_cli.output import print_json, print_json_lines, print_table, say
 from gem_index_cli.parameters import AsJson, AsJsonLines, Inputs
 from gem_index_cli.progress import progress_bar
+from gem_index_cli.vector_options import SourceOptionFlags
 
 if TYPE_CHECKING:
     from gem_index.results import VectorInfo
-    from gem_index.vectors.options import SourceOptions
     from gem_index.vectors.stored import ImportReport
 
 __all__ = ["register"]
@@ -25,62 +25,6 @@ __all__ = ["register"]
 app = typer.Typer(help="Word vectors: the input of every encoder.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the vectors.")]
-
-
-@dataclass(frozen=True)
-class SourceOptionFlags:
-    """How the vectors of a source are used and stored."""
-
-    unit: Annotated[bool, typer.Option("--unit", help="Bring every vector to length 1.")] = False
-    scale: Annotated[float, typer.Option(help="Factor on every vector, after --unit.")] = 1.0
-    oov: Annotated[
-        str | None,
-        typer.Option(
-            help="Vector of an unknown word: hash (the row that its SHA-256 chooses), zero, or subword (the mean of its "
-            "n-grams). Default: subword if the file has n-grams, else hash.",
-            show_default=False,
-        ),
-    ] = None
-    case: Annotated[
-        str,
-        typer.Option(
-            help="How to look up a word: keep (as it is), lower (in lower case), or fallback (as it is, else lower case, "
-            "else capitalised)."
-        ),
-    ] = "keep"
-    contractions: Annotated[
-        str,
-        typer.Option(
-            "--contractions",
-            "--tails",
-            help="How to look up the s and t of it's and don't: word (like any word) or apostrophe (as 's and 't; zero if "
-            "missing).",
-        ),
-    ] = "word"
-    runs: Annotated[
-        str | None,
-        typer.Option(
-            help="How to look up an unknown run of Chinese, Japanese or Thai characters: split (the mean of the vectors of "
-            "the known words in it) or word (like any word). Default: split if a fifth of the frequent words are in such "
-            "scripts.",
-            show_default=False,
-        ),
-    ] = None
-    limit: Annotated[
-        int | None, typer.Option(help="Read only this many words, the first ones.")
-    ] = None
-    dtype: Annotated[
-        str | None,
-        typer.Option(
-            help="Store as float32, float16 or int8. Default: as in the file.", show_default=False
-        ),
-    ] = None
-
-    def options(self) -> SourceOptions:
-        """Return the options."""
-        from gem_index.vectors.options import SourceOptions
-
-        return SourceOptions(**asdict(self))
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
-from gem_index.collection.collection import Documents
+from gem_index.collection.changes import Documents
 from gem_index.collection.results import CollectionStatus, UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gem_index.collection.push.searching import SearchedTarget
     from gem_index.collection.write.choice import CollectionChoice
     from gem_index.home.collection_group import CollectionGroup
-    from gem_index.readers import DocumentReader
 
 __all__ = ["HomeCollections"]
 
@@ -300,7 +299,7 @@ class HomeCollections:
         """
         from gem_index.collection.write.building import build_again, build_new
         from gem_index.collection.write.choice import CollectionChoice
-        from gem_index.collection.write.intake import Intake
+        from gem_index.collection.write.intake import Intake, reading_to_keep
         from gem_index.home.registration import register_paths
         from gem_index.readers.fields import with_title_weights
 
@@ -314,7 +313,7 @@ class HomeCollections:
             clean=kept.get("clean", ()) if clean is None else clean,
             prune=prune,
         )
-        reading = _reading_to_keep(documents, id, text, clean)
+        reading = reading_to_keep(documents, id, text, clean)
         choice = CollectionChoice(
             vectors=vectors,
             config=config,
@@ -392,23 +391,3 @@ class HomeCollections:
             return None
         with self.workspace.database.reading() as connection:
             return CollectionRepository(connection).find(name)
-
-
-def _reading_to_keep(
-    documents: Documents,
-    id: str | None,
-    text: str | Sequence[str] | None,
-    clean: Sequence[str] | None,
-) -> DocumentReader | None:
-    """Return a reader whose options are stored for later files: the last given reader, or one with the named fields."""
-    from gem_index.readers import DocumentReader
-    from gem_index.readers.fields import LINE
-    from gem_index.readers.inputs import Inputs
-
-    readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
-    if readers:
-        return readers[-1]
-    if id is None and text is None and clean is None:
-        return None
-    texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
-    return DocumentReader([], id_field=id, text_fields=texts, clean=clean or ())

@@ -25,7 +25,8 @@ from gem_index.targets.protocol import (
 )
 from gem_index.targets.registry import TargetInfo, list_targets, open_target
 from gem_index.targets.sparse_columns import WORD_COLUMNS, word_columns, word_products, word_vectors
-from gem_index.targets.sql import SqlDatabase, SqlTable, SqlTarget, check_table_name
+from gem_index.targets.sql import SqlTarget, check_table_name
+from gem_index.targets.sql_table import SqlDatabase, SqlTable
 from gem_index.targets.tables import (
     TableTarget,
     existing_table,

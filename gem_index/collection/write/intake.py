@@ -18,14 +18,15 @@ from gem_index.errors import ConfigError, InputError
 from gem_index.files.inputs import sha256_of_file
 from gem_index.progress import Progress, counted
 from gem_index.quoting import quoted, quoted_path
-from gem_index.readers import FolderReader, QueryReader, documents_from
+from gem_index.readers import DocumentReader, FolderReader, QueryReader, documents_from
+from gem_index.readers.fields import LINE
 from gem_index.readers.folders import ReadFile
 from gem_index.readers.inputs import Inputs
 from gem_index.readers.walk import FoundFile
 from gem_index.store.sources import FileRecord, StoredSource
 from gem_index.store.upsert import ForeignDocumentError, OnExisting, Upsert
 
-__all__ = ["DocumentInput", "Intake", "take_in"]
+__all__ = ["DocumentInput", "Intake", "reading_to_keep", "take_in"]
 
 DocumentInput: TypeAlias = FolderReader | QueryReader | Iterable[Document]
 """An input of an upsert: a folder, a query, or documents of the caller."""
@@ -318,3 +319,19 @@ def _is_gone(location: str) -> bool:
     except OSError:
         pass
     return False
+
+
+def reading_to_keep(
+    documents: Any,
+    id: str | None,
+    text: str | Sequence[str] | None,
+    clean: Sequence[str] | None,
+) -> DocumentReader | None:
+    """Return a reader whose options are stored for later files: the last given reader, or one with the named fields."""
+    readers = [each for each in Inputs.of(documents) if isinstance(each, DocumentReader)]
+    if readers:
+        return readers[-1]
+    if id is None and text is None and clean is None:
+        return None
+    texts = (LINE,) if text is None else (text,) if isinstance(text, str) else tuple(text)
+    return DocumentReader([], id_field=id, text_fields=texts, clean=clean or ())
