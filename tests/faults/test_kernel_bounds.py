@@ -33,7 +33,9 @@ def test_no_kernel_reads_or_writes_beyond_an_array(need_program):
         "GEM_INDEX_KERNELS": "debug",
         "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in (".", "cli", "migrations")),
     }
+    # the profile of the core: fewer random examples, because each takes several times as long here
     options = ["-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "-n", "0", "-m", ""]
+    options.append("--hypothesis-profile=core")
     done = subprocess.run(
         [sys.executable, "-c", RUN, *options, *TESTS],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
