@@ -65,6 +65,7 @@ MUTABLE = {
     "PartReport",
     "QueryReader",
     "Record",
+    "RecordReader",
     "RowReader",
     "UpsertCounts",
     "WordStatistics",
