@@ -209,8 +209,9 @@ class FolderTarget(ABC, Generic[Table]):
         return ours
 
     def _holds_other_files(self) -> bool:
-        ours = (*_STATES, _LOCK, _QUERY)
-        return any(path.name not in ours for path in self._folder.iterdir())
+        """Tell whether the folder, which has no table, belongs to another program: only our folders have the lock."""
+        names = {path.name for path in self._folder.iterdir()}
+        return bool(names) and not {_LOCK} <= names <= {*_STATES, _LOCK, _QUERY}
 
 
 def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> None:
@@ -222,8 +223,9 @@ def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, An
         If it has one.
     """
     with table_errors(folder.parent):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.parent):
+        folder.mkdir(exist_ok=True)
         if (folder / _MANIFEST).exists():
             raise ConfigError(
                 f"another program has created {quoted_path(folder)}; expected one at a time; "

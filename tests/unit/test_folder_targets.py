@@ -46,6 +46,28 @@ def test_a_file_is_not_a_folder(faq, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("state", ["live", "staged", "old"])
+@pytest.mark.parametrize("work", ["create", "stage", "switch", "drop"])
+def test_a_folder_of_others_stays_whatever_its_folders_are_called(tmp_path, state, work):
+    mine = tmp_path / "table" / state / "mine.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    target = open_target(f"parquet://{tmp_path}/table")
+    schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+    with pytest.raises(ConfigError, match="holds other files, which gem-index did not create"):
+        getattr(target, work)(*[schema] * (work in ("create", "stage")))
+    assert [path for path in (tmp_path / "table").rglob("*") if path.is_file()] == [mine]
+
+
+def test_other_files_beside_a_table_do_no_harm(faq, url, tmp_path):
+    faq.push(url)
+    (tmp_path / "table/mine.txt").write_text("mine")
+    faq.upsert([Document(id="new", text="the river")])
+    assert faq.push(url).added == 1
+    open_target(url).drop()
+    assert (tmp_path / "table/mine.txt").read_text() == "mine"
+
+
 def test_files_are_readable_by_anybody(faq, url, tmp_path):
     faq.push(url, batch=7)
     faq.upsert([Document(id="d3", text="the river", metadata={"lang": "en"})])
