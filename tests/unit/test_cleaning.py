@@ -24,6 +24,7 @@ HTML = [
     ("<a href=\"http://x/?a>b\" title='&lt;'>link</a>", "link"),
     ("<div class=one data-x='1'hidden>z</div>", "z"),
     ("I&#39;m &#x41; caf&eacute;&nbsp;owner\nline two", "I'm A caf\u00e9 owner\nline two"),
+    ("soft&shy;ware<br>hard&#xad;ware", "software\nhardware"),
     ("&lt;b&gt; is bold", "<b> is bold"),
     ("a<br>&amp;lt;", "a\n&lt;"),
 ]  # fmt: skip

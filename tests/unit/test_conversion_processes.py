@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 
 import pytest
@@ -156,6 +157,18 @@ def test_pages_that_nobody_takes_to_their_end(process, good, tmp_path):
     next(pages)
     pages.close()
     assert_still_reads(process, good)
+
+
+def test_a_process_whose_pages_nobody_takes_to_their_end_is_free_again(good, tmp_path):
+    (tmp_path / "a.pdf").write_bytes(pdf_of("one"))
+    with ConverterPool(1, MEMORY, 20.0, 1 << 20) as pool:
+        pages = pool.pages(tmp_path / "a.pdf", "pdf", None)
+        next(pages)
+        pages.close()
+        later = threading.Thread(target=read, args=(pool, good, "text"), daemon=True)
+        later.start()
+        later.join(30)
+        assert not later.is_alive()
 
 
 def test_a_pool_leaves_no_process(good):

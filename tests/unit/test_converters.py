@@ -94,6 +94,12 @@ class TestText:
         page = page_of(tmp_path, "a.rst", source)
         assert page.text == "# T\n\nship(parcel)\n\nSend a parcel.\n\n2.1\nAlso letters."
 
+    def test_directives_of_restructured_text_itself_keep_their_meaning(self, tmp_path):
+        source = (
+            "T\n=\n\n.. code:: python\n\n   d = `e` * 2\n\n.. image:: map.png\n   :alt: A map.\n"
+        )
+        assert page_of(tmp_path, "a.rst", source).text == "# T\n\nd = `e` * 2\n\nA map."
+
     def test_an_include_of_another_file_is_not_followed(self, tmp_path):
         (tmp_path / "secret").write_text("the secret")
         page = page_of(tmp_path, "a.rst", f"T\n=\n\n.. include:: {tmp_path}/secret\n\nEnd.\n")
@@ -264,6 +270,19 @@ class TestWord:
                 document.element.body.insert(0, parse_xml(xml))
 
         assert self.of(tmp_path, change) == "Inserted.\tEnd.\n\nIn a control."
+
+    def test_a_cell_in_a_content_control_stands_beside_the_others(self, tmp_path):
+        def change(document):
+            from docx.oxml import parse_xml
+            from docx.oxml.ns import nsdecls
+
+            row = document.add_table(1, 1).rows[0]
+            row.cells[0].text = "weight"
+            cell = "<w:tc><w:p><w:r><w:t>two kilograms</w:t></w:r></w:p></w:tc>"
+            control = f"<w:sdt {nsdecls('w')}><w:sdtContent>{cell}</w:sdtContent></w:sdt>"
+            row._tr.append(parse_xml(control))
+
+        assert self.of(tmp_path, change) == "weight | two kilograms"
 
     def test_headings_are_marked_with_their_levels(self, tmp_path):
         import docx

@@ -118,6 +118,16 @@ class TestChunking:
         assert [piece.heading for piece in pieces] == ["All"] * 6 + ["More"]
         assert text[pieces[0].start :].startswith("# All\n\n## Note 0")
 
+    def test_short_sections_fill_a_piece_to_its_last_word(self):
+        notes = "\n\n".join(f"## Note {i}\n\n{'word ' * 7}" for i in range(4))
+        text = f"# All\n\n{notes}"
+        assert [len(text[p.start : p.end].split()) for p in Chunking(22).pieces(text)] == [22, 20]
+
+    def test_a_piece_begins_and_ends_with_a_word(self):
+        text = f"\n\n\n{BANK * 4}\n\n# Visa\n\n{VISA * 3}\n"
+        found = [text[piece.start : piece.end] for piece in Chunking(60).pieces(text)]
+        assert found == [(BANK * 4).strip(), f"# Visa\n\n{VISA * 3}".strip()]
+
     def test_a_line_of_code_is_not_a_heading(self):
         text = f"# Town\n\n{BANK * 20}\n\n```sh\n# a comment\nls\n```\n\n{BANK}"
         assert {piece.heading for piece in Chunking(60).pieces(text)} == {"Town"}
@@ -269,6 +279,14 @@ class TestCollection:
         assert scores == sorted(scores, reverse=True)
         every = cut.search("the day in the town", 50, mode=mode, pieces=True)
         assert len(every) > len({hit.id for hit in every})
+
+    @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+    def test_a_document_of_one_piece_has_the_score_of_its_piece(self, cut, mode):
+        whole, apart = (
+            {hit.id: hit.score for hit in cut.search("renew a visa", 50, mode=mode, pieces=pieces)}
+            for pieces in (False, True)
+        )
+        assert apart["visa"] == pytest.approx(whole["visa"], abs=1e-5)
 
     def test_a_result_as_a_row_is_what_a_push_stores(self, cut, tmp_path):
         cut.push(f"parquet://{tmp_path}/out")

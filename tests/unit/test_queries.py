@@ -129,6 +129,13 @@ class TestAgain:
         change(database, "delete from faq where id = 5")
         assert counts(faq.upsert(reader(url, since="changed"))) == (1, 0, 1, 0)
 
+    def test_the_highest_value_of_another_column_does_not_count(self, faq, url, database):
+        faq.upsert(reader(url, since="changed"))
+        change(database, "delete from faq")
+        assert counts(faq.upsert(reader(url, since="id"))) == (0, 0, 0, 0)
+        change(database, "insert into faq values (4, 'Tax', 'When?', '2026-01-01')")
+        assert counts(faq.upsert(reader(url, since="id"))) == (1, 0, 0, 0)
+
     @pytest.mark.parametrize(
         ("low", "high"),
         [("7", "11"), ("1.5", "2.25"), ("'2026-01-01 10:00'", "'2026-01-01 11:00'")],

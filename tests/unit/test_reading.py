@@ -244,6 +244,7 @@ BAD = [
     ("x.jsonl", '{"id": true, "text": "a"}\n', 1, "the id is True"),
     ("x.jsonl", '{"id": "", "text": "a"}\n', 1, "the id has 0 characters"),
     ("x.jsonl", '{"text": "\\ud800"}\n', 1, "half of a surrogate pair"),
+    ("x.jsonl", '{"id": "a", "text": "\\ud800"}\n', 1, "half of a surrogate pair"),
     ("x.jsonl", '{"text": "a", "x": NaN}\n', 1, "holds NaN, which is not JSON"),
     ("x.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', 2, "byte 11 is not UTF-8"),
     ("x.txt", b"fine\n\xe9t\xe9\n", 2, "byte 1 is not UTF-8"),
@@ -260,11 +261,14 @@ class TestBadRecords:
     @pytest.mark.parametrize(("name", "content", "line", "problem"), BAD)
     def test_is_named_by_file_and_line(self, tmp_path, name, content, line, problem):
         path = write(tmp_path / name, content)
-        with pytest.raises(RecordError) as caught:
-            read(path, max_record_bytes=200_000 if "[[" in str(content) else 2000)
-        assert str(caught.value).startswith(f"{path} line {line}: ")
-        assert problem in str(caught.value)
-        assert caught.value.exit_status == 2
+        longest = 200_000 if "[[" in str(content) else 2000
+        reader = DocumentReader([path], max_record_bytes=longest)
+        for records in (reader, reader.rows()):
+            with pytest.raises(RecordError) as caught:
+                list(records)
+            assert str(caught.value).startswith(f"{path} line {line}: ")
+            assert problem in str(caught.value)
+            assert caught.value.exit_status == 2
 
     def test_may_be_skipped_and_is_counted(self, tmp_path):
         content = (
