@@ -123,6 +123,12 @@ def test_what_is_kept_of_a_field(monkeypatch):
     assert fields.column("late").codes.tolist() == [1] + [0] * 11
 
 
+def test_values_of_earlier_documents_count_for_the_longest_that_are_kept(monkeypatch):
+    monkeypatch.setattr(fields_module, "_MOST_CHARACTERS", 30)
+    both = written([{"a": "y" * 20}], written([{"a": "x" * 20}]), np.array([True]))
+    assert not both.knows("a")
+
+
 def test_too_many_fields_are_all_left_to_the_database(monkeypatch):
     monkeypatch.setattr(fields_module, "_MOST_FIELDS", 2)
     fields = written([{"a": 1, "b": 1, "c": 1}])

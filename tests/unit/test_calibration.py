@@ -83,6 +83,12 @@ def test_a_part_has_twelve_words_of_the_text(text):
     assert units(part) == 12
 
 
+def test_a_part_is_of_any_place_in_the_text():
+    rng = np.random.default_rng(0)
+    parts = {part_of("one two three", rng, units=2) for _ in range(50)}
+    assert parts == {"one two", "two three"}
+
+
 def test_a_short_text_is_its_own_part():
     rng = np.random.default_rng(0)
     assert [part_of(text, rng) for text in (" open it! ", "", "  ")] == ["open it!", "", ""]

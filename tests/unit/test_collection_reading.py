@@ -20,6 +20,7 @@ from gem_index.errors import (
     NameTakenError,
     UnknownNameError,
 )
+from gem_index.index.dense import faiss_threads, load_faiss
 from gem_index.testing import call_in_child, in_forked_child
 from gem_index.testing.processes import pool_of_children
 from gem_index.text.chunking import Chunking
@@ -256,6 +257,15 @@ class TestProcesses:
         assert faq.count() == 9
         assert len(faq.search("a text of a child", k=9)) == 9
         assert faq.verify() == []
+
+    def test_a_forked_child_searches_in_one_thread(self):
+        def child():
+            load_faiss().omp_set_num_threads(2)
+            with faiss_threads():
+                assert load_faiss().omp_get_max_threads() == 1
+
+        load_faiss()
+        in_forked_child(child)
 
     @pytest.mark.parametrize("kind", ["rabitq", "hnsw", "ivf"])
     def test_a_forked_child_adds_to_any_index(self, faq, home, kind):

@@ -297,6 +297,17 @@ class TestFiles:
         page = (tmp_path / "map.html").read_text()
         assert page.count("(c, x, y, r) =>") * len(set(re.findall(r'"(#\w{6})"', page))) == count
 
+    def test_a_label_stands_at_the_point_nearest_to_the_median_of_its_group(self, tmp_path):
+        places = np.array([[0.0, 0.0], [0.4, 0.4], [0.5, 0.5], [0.6, 0.6], [1.0, 0.9], [0.9, 0.0]])
+        codes = np.array([0, 0, 0, 0, 0, 1], np.int32)
+        groups = [MapGroup(("bank",), 5), MapGroup(("visa",), 1)]
+        names = [str(i) for i in range(6)]
+        write_map(MapDrawing(names, names, places, codes, groups), tmp_path / "map.html")
+        page = (tmp_path / "map.html").read_text()
+        [data] = re.findall(r'id="data">(.*?)</script>', page, re.DOTALL)
+        # the page measures the second coordinate from the top
+        assert sorted(json.loads(data)["labels"]) == [["bank", 0.5, 0.5], ["visa", 0.9, 1.0]]
+
     def test_a_page_of_many_documents_has_short_texts(self, tmp_path, monkeypatch):
         monkeypatch.setattr(map_files, "_TEXTS", 1000)
         texts = ["word " * 100] * 10

@@ -144,7 +144,8 @@ class TestExport:
         "change",
         [
             {"directions": "MTIzNDU2Nw=="}, {"directions": "?"}, {"dimension": 0}, {"dimension": 7},
-            {"sentences": "x"}, {"config": "nonsense"}, {"singular_values": ""}, {"more": 1},
+            {"sentences": "x"}, {"sentences": True}, {"config": "nonsense"}, {"singular_values": ""},
+            {"more": 1},
             {"singular_values": NOT_FINITE, "directions": NOT_FINITE * 24},
         ],
     )  # fmt: skip
@@ -291,6 +292,11 @@ class TestVerify:
         assert problem.detail == "c: the index has 50 documents, the database 49"
         built.verify(fix=True)
         assert built.verify() == []
+
+    def test_an_index_that_faiss_cannot_read(self, built):
+        path = self.snapshot(built) / "vectors.faiss"
+        self.forge(built, path.name, b"not of FAISS")
+        self.assert_found_and_fixed(built, f"{path} is not a readable index")
 
     def test_an_index_that_cannot_be_opened(self, built):
         folder = self.snapshot(built)

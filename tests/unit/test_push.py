@@ -206,6 +206,16 @@ def test_a_table_is_finished_again_when_the_database_was_away(faq, url, monkeypa
     assert len(calls) == 2
 
 
+def test_progress_counts_the_documents_that_were_sent(faq, url):
+    told = []
+    faq.push(url, batch=8, progress=lambda *each: told.append(each))
+    assert [each for each in told if each[0] == "push"] == [
+        ("push", 8, 20),
+        ("push", 16, 20),
+        ("push", 20, 20),
+    ]
+
+
 def test_a_dry_run_counts_what_the_push_then_does(faq, url):
     """A push in full, or with another model, replaces what the table holds."""
     faq.push(url)

@@ -104,6 +104,16 @@ class TestCollection:
         texts = [document.text for document in two.documents()]
         assert two.encoder.fingerprint == expected(home, texts).fingerprint
 
+    @pytest.mark.parametrize(("more", "known"), [([], 0.5), ([{"vectors": "wordllama"}], 1.0)])
+    def test_a_word_is_known_if_one_encoder_knows_it(self, home, more, known):
+        config = {"encoders": [{"vectors": "tiny"}, *more]}
+        built = home.build(
+            "zoo",
+            [Document(id="a", text="a bank and two zebras giraffes lions monkeys")],
+            config=config,
+        )
+        assert built.known_words == known
+
     @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
     def test_export_and_import(self, home, two, tmp_path, suffix):
         path = tmp_path / f"two.{suffix}"

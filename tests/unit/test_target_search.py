@@ -100,6 +100,17 @@ def test_rows_that_are_deleted_during_a_search_are_left_out(
         assert first[1].id in [hit.id for hit in target.search("form 250", 2)]
 
 
+def test_rows_that_are_all_deleted_during_a_search_are_no_error(
+    faq: Collection, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in a table from which a search by words would be refused."""
+    url = f"parquet://{tmp_path}/table"
+    faq.push(url, texts=False, words=False)
+    with other.target(url) as target:
+        monkeypatch.setattr(type(target._current().table), "fetch", lambda self, ids: {})
+        assert list(target.search("form 250", 2)) == []
+
+
 def test_a_filter_reads_as_deep_as_it_must(faq: Collection, other: Home, tmp_path: Path) -> None:
     faq.push(f"parquet://{tmp_path}/table")
     with other.target(f"parquet://{tmp_path}/table") as target:
