@@ -197,9 +197,8 @@ class EncoderOptions:
         """
         from gem_index.home import EncoderChoice
 
-        fitted = self.model or self.collection
         return EncoderChoice(
-            vectors=self.vectors or (None if fitted else config.vectors),
+            vectors=self.vectors or config.vectors,
             model=self.model,
             collection=self.collection,
             config=config.config(),

@@ -102,6 +102,9 @@ def test_topics(gem, tickets, tmp_path):
     assert "password" in found[0]["words"]
     assert found[0]["examples"][0]["text"] in tickets.values()
     assert gem("topics", "tickets", "-n", "3", "--jsonl").lines == found
+    rows = [row.rstrip() for row in gem("topics", "tickets", "-n", "3").out.splitlines()]
+    for topic in found:
+        assert any(row.endswith(topic["examples"][0]["text"]) for row in rows)
     each = gem("topics", "tickets", "-n", "3", "--documents", "--jsonl").lines
     assert gem("topics", "tickets", "-n", "3", "--documents", "--json").json == each
     assert {row["id"] for row in each} == set(tickets)

@@ -37,6 +37,14 @@ def test_show(gem, notes):
     assert missing.err.startswith("Error: the collection notes has no document 'vis\\x1b'; exp")
 
 
+def test_a_document_without_metadata(gem, notes, tmp_path):
+    (tmp_path / "plain.jsonl").write_text('{"id": "plain", "text": "a plain text"}\n')
+    assert gem("add", "notes", tmp_path / "plain.jsonl").status == 0
+    plain = {"id": "plain", "text": "a plain text", "metadata": {}}
+    assert gem("show", "notes", "plain", "--json").json == plain
+    assert gem("list", "notes", "--json").json[-1] == plain
+
+
 def test_list(gem, notes):
     assert ids(gem("list", "notes", "--json")) == ["visa", "work", "tea", "odd"]
     assert ids(gem("list", "notes", "--limit", "2", "--json")) == ["visa", "work"]

@@ -129,6 +129,8 @@ def test_results_of_many_queries(gem, tickets, tmp_path):
     assert gem(*ask, "-o", tmp_path / "found.parquet", "--json").json["rows"] == 4
     table = pq.read_table(tmp_path / "found.parquet").to_pylist()
     assert [row["score"] for row in table] == [float(row["score"]) for row in rows]
+    assert gem(*ask, "--offset", 1, "-o", tmp_path / "later.csv").status == 0
+    assert [row["place"] for row in rows_of(tmp_path / "later.csv")] == ["2", "3", "2", "3"]
 
 
 def test_new_subjects(gem, tickets, tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,8 @@ def test_ablation_with_a_supervised_task(gem, pairs, subj):
 
 
 def test_a_fitted_encoder_is_not_ablated(gem, pairs):
-    for command in ("ablation", "sensitivity"):
-        answer = gem("eval", command, pairs, "--model", "m")
+    for command, named in product(("ablation", "sensitivity"), ("--model", "--collection")):
+        answer = gem("eval", command, pairs, named, "m")
         assert (answer.status, answer.err.count("\n")) == (2, 1)
         assert "found --model or --collection; expected --vectors: this command fits" in answer.err
 
