@@ -73,6 +73,7 @@ class TestServe:
             (("--alias", "gpt"), "--alias is 'gpt'; expected NAME=VALUE"),
             (("--alias", "a=gem-index", "--alias", "a=gem-index"), "each name once"),
             (("--alias", "a=nope"), "no model is named 'nope'"),
+            (("--alias", "a=collection:nope"), "make one with: gem-index build NAME FILE"),
             (("--target", "=x"), "--target is ''"),
             (("--target", "lake=nosuch://x"), "nosuch"),
             (("--key-file", "absent.txt"), "absent.txt"),

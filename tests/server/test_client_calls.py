@@ -251,6 +251,22 @@ class TestDatabases:
         answer = client.post("/api/embed", json=body).json()
         np.testing.assert_allclose(answer["embeddings"], expected, atol=1e-6)
 
+    @pytest.mark.parametrize(
+        ("path", "body", "place"),
+        [
+            ("/v1/embeddings", {"input": TEXTS}, "usage.prompt_tokens"),
+            ("/api/embed", {"input": TEXTS}, "prompt_eval_count"),
+            ("/v1/embed", {"texts": TEXTS}, "meta.billed_units.input_tokens"),
+            ("/v2/embed", {"texts": TEXTS}, "meta.billed_units.input_tokens"),
+            ("/v1/rerank", {"query": TEXTS[0], "documents": TEXTS[1:]}, "usage.total_tokens"),
+        ],
+    )
+    def test_tokens_are_words_at_each_interface(self, client, path, body, place):
+        found = client.post(path, json=body).json()
+        for name in place.split("."):
+            found = found[name]
+        assert found == 6
+
     def test_chromas_server_of_hugging_face(self, client, expected):
         """HuggingFaceEmbeddingServer posts to the URL that it is given."""
         answer = client.post("/embed", json={"inputs": TEXTS}).json()

@@ -513,7 +513,8 @@ def test_synonyms_are_set_and_used(client):
     client.put("/collections/shortened/documents", json={"documents": documents})
     route, groups = "/collections/shortened/synonyms", [["KTR", "coffee machine"]]
     assert client.get(route).json() == {"groups": []}
-    assert client.put(route, json={"groups": groups}).json() == {"groups": groups}
+    sent = [["KTR", " coffee  machine "]]
+    assert client.put(route, json={"groups": sent}).json() == {"groups": groups}
     assert client.get(route).json() == {"groups": groups}
     search = "/collections/shortened/search"
     found = client.post(search, json={"query": "our ktr"}).json()

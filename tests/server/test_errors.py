@@ -375,6 +375,35 @@ def test_collections_and_what_is_not_there(app, method, path, body, status, told
     assert_refused(answer, path if path in ROUTES else "", status, told)
 
 
+LONG = "a" * 1_001
+OTHERS_WITH_TEXTS: list[tuple[str, str, Any]] = [
+    ("PUT", "/collections/faq/documents", {"documents": [{"id": "1", "text": LONG}]}),
+    ("POST", "/collections/faq/explain", {"text": LONG}),
+    ("POST", "/collections/faq/explain", {"text": "a", "with": LONG}),
+    ("POST", "/search", {"collections": ["faq"], "query": LONG}),
+    ("POST", "/v1/vector_stores/faq/search", {"query": LONG}),
+    ("POST", "/retrieval", {"knowledge_id": "faq", "query": LONG, "retrieval_setting": {}}),
+    ("POST", "/v1/embed", {"texts": [LONG]}),
+    ("POST", "/v2/embed", {"texts": [LONG]}),
+    ("POST", "/api/embed", {"input": LONG}),
+    ("POST", "/api/embeddings", {"prompt": LONG}),
+    ("POST", "/vectors", {"text": LONG}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), OTHERS_WITH_TEXTS)
+def test_413_a_text_too_long_elsewhere(app, method, path, body):
+    answer = app.request(method, path, json=body)
+    assert answer.status_code == 413
+    assert "has 1001 characters; expected at most 1000" in answer.text
+
+
+def test_413_too_many_documents(app):
+    many = {"documents": [{"id": str(number), "text": "a"} for number in range(9)]}
+    answer = app.put("/collections/faq/documents", json=many)
+    assert_refused(answer, "", 413, "found 9 texts; expected at most 8")
+
+
 class TestStream:
     def test_errors_say_what_is_stored(self, app):
         lines = b'{"id": "2", "text": "two ducks"}\n{"id": "3"}\n'
@@ -386,11 +415,17 @@ class TestStream:
         assert "line 2 is" in told
         assert body == openai(400, told)
 
+    def test_a_last_line_as_long_as_the_limit(self, app):
+        line = b'{"id": "1", "text": "renew a passport", "lang": "en"}'  # as it is stored
+        content = line + b" " * (BODY - len(line))
+        answer = app.post("/collections/faq/documents/stream", content=content, headers=NDJSON)
+        assert answer.status_code == 200
+
     @pytest.mark.parametrize(
         ("lines", "status", "told"),
         [
             (b'{"id": "2", "text": "' + b"a" * 1_001 + b'"}', 413, "1001 characters"),
-            (b" " * 100 + b"a" * BODY, 413, f"line 1 has more than {BODY} bytes"),
+            (b"a" * (BODY + 1), 413, f"line 1 has more than {BODY} bytes"),
         ],
     )
     def test_too_large(self, app, lines, status, told):

@@ -142,6 +142,22 @@ class TestUpload:
         answer = client.post("/collections/none/files", params={"file": "a.csv"}, content=CSV)
         assert answer.status_code == 404
 
+    def test_a_file_for_an_unknown_collection_is_not_received(self, home):
+        with TestClient(create_app(home, limits=Limits(file=100))) as client:
+            answer = client.post(
+                "/collections/none/files?file=a.txt", content=b"x" * 101, headers=TYPE
+            )
+            assert answer.status_code == 404
+
+    def test_a_record_that_is_too_large(self, client, home, faq, monkeypatch):
+        monkeypatch.setenv("GEM_INDEX_MAX_RECORD_BYTES", "1024")
+        content = f'{{"id": "1", "text": "{"x" * 1024}"}}\n'
+        for address in ("/inspect", faq):
+            answer = client.post(address, params={"file": "a.jsonl"}, content=content)
+            assert answer.status_code == 400
+            assert "a.jsonl line 1" in answer.json()["error"]["message"]
+            assert "expected at most 1024" in answer.json()["error"]["message"]
+
     def test_a_file_that_is_too_large(self, home):
         with TestClient(create_app(home, limits=Limits(file=100_000, body=1000))) as client:
             client.post("/collections", json={"name": "faq"})

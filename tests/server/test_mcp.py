@@ -636,6 +636,22 @@ class TestStandardStreams:
         assert json.loads(line)["error"] == "RuntimeError"
         assert "private" not in said
 
+    def test_an_error_of_the_machine_is_in_the_log(self, stored):
+        code = (
+            "from gem_index import Home\nfrom gem_index.errors import DiskError\n"
+            "def fail(home): raise DiskError('the disk is full')\n"
+            f"Home.collections = fail\n{MAIN}"
+        )
+        pipe = Pipe(stored, code)
+        pipe.say(HELLO)
+        pipe.hear()
+        pipe.say(CALL)
+        assert pipe.hear()["result"]["isError"]
+        _, _, said = pipe.end()
+        [line] = said.splitlines()
+        row = json.loads(line)
+        assert (row["error"], row["detail"]) == ("DiskError", "the disk is full")
+
     def test_lines_that_are_no_messages(self, stored):
         pipe = Pipe(stored)
         pipe.say(HELLO)
