@@ -99,6 +99,13 @@ class TestLeftovers:
         assert not any(path.exists() for path in left)
         assert home.verify() == []
 
+    @pytest.mark.parametrize(("error", "stay"), [(CommitError, True), (DiskError, False)])
+    def test_after_a_commit_of_unknown_outcome_they_stay(self, home, left, error, stay):
+        """The rows that name them may be stored, or not."""
+        with pytest.raises(error), home.workspace.write_lock():
+            raise error("the disk failed")
+        assert {path.exists() for path in left} == {stay}
+
     def test_foreign_folders_stay(self, home, faq, vectors_folder, tmp_path):
         faq.upsert(documents(30))
         (tmp_path / "elsewhere").mkdir()

@@ -1,6 +1,7 @@
-"""Arrays that several threads map or read at the same time."""
+"""Arrays in files: read by several threads at the same time, by name, and without running what a file brings."""
 
 import gc
+import pickle
 import threading
 
 import numpy as np
@@ -61,3 +62,16 @@ def test_arrays_are_read_by_name(tmp_path):
         "a": [0, 1, 2],
         "b": [1.0, 1.0],
     }
+
+
+@pytest.mark.parametrize("take", [map_array, read_arrays])
+def test_a_pickle_is_refused(tmp_path, take):
+    """Unpickling would run what a file brings."""
+    path = tmp_path / "arrays"
+    path.write_bytes(pickle.dumps([1]))
+    with pytest.raises(ValueError, match="pickle"):
+        take(path)
+    with path.open("wb") as file:
+        np.savez(file, a=np.array([{}]))
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        read_arrays(path)

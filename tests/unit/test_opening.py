@@ -115,14 +115,33 @@ def test_a_model_file_needs_its_vectors(tiny, tmp_path):
         open_provider("tiny", model=path, home=tiny)
 
 
+def test_a_choice_names_the_vectors_of_its_encoder(tiny, tmp_path):
+    path = tmp_path / "fitted.safetensors"
+    tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(n_removed=1)).save(path)
+    tiny.build("faq", [Document(id="1", text=TEXTS[0])], vectors="tiny")
+    two = {"encoders": [{"vectors": "wordllama"}, {"vectors": "tiny"}]}
+    for fields, names in (
+        ({}, "wordllama-gem"),
+        ({"vectors": "tiny"}, "tiny"),
+        ({"config": two}, "wordllama, tiny"),
+        ({"model": "fitted"}, "tiny"),
+        ({"collection": "faq"}, "tiny"),
+        ({"model": path, "vectors": "tiny"}, "tiny"),
+        ({"model": path}, "wordllama-gem"),
+    ):
+        assert EncoderChoice(**fields, home=tiny).vector_names == names
+
+
 def test_contradictory_arguments_are_refused(tiny):
     tiny.models.fit("fitted", TEXTS, vectors="tiny", config=GemConfig(n_removed=1))
     with pytest.raises(ConfigError, match="a model and a collection; expected one"):
         open_provider(model="fitted", collection="faq", home=tiny)
     with pytest.raises(ConfigError, match="a configuration beside a fitted model"):
         open_provider(model="fitted", config="cqa", home=tiny)
-    with pytest.raises(FingerprintMismatchError, match="the model fitted was made with"):
+    with pytest.raises(FingerprintMismatchError, match="the model fitted was made with") as caught:
         open_provider("wordllama", model="fitted", home=tiny)
+    assert caught.value.expected == tiny.vectors.open("tiny").fingerprint
+    assert caught.value.found == open_vectors("wordllama").fingerprint
     with pytest.raises(UnknownNameError, match="did you mean fitted"):
         open_provider(model="fited", home=tiny)
     with pytest.raises(UnknownNameError, match="nothing"):
@@ -131,9 +150,12 @@ def test_contradictory_arguments_are_refused(tiny):
 
 def test_another_fingerprint_is_refused_by_name(tiny):
     settings = open_provider("tiny", home=tiny).settings
-    settings["fingerprint"] = "0" * 64
-    with pytest.raises(FingerprintMismatchError, match="the data saved with the vectors tiny"):
+    found, settings["fingerprint"] = settings["fingerprint"], "0" * 64
+    with pytest.raises(
+        FingerprintMismatchError, match="the data saved with the vectors tiny"
+    ) as caught:
         open_provider(**settings)
+    assert (caught.value.expected, caught.value.found) == ("0" * 64, found)
     settings = open_provider("wordllama").settings
     settings["vectors"] = "wordllama-gem"
     with pytest.raises(FingerprintMismatchError, match="the vectors wordllama-gem"):
