@@ -60,11 +60,9 @@ class DocumentRepository(FilteredDocuments):
         last = select(kept.c.seq).where(kept.c.name == documents.name)
         return int(self._connection.scalar(last) or 0) + 1
 
-    def upsert(
-        self, items: Iterable[Document], on_existing: OnExisting = "replace"
-    ) -> UpsertCounts:
+    def upsert(self, items: Iterable[Document]) -> UpsertCounts:
         """Write documents without a document source; see :meth:`Upsert.take`."""
-        upsert = self.upserting(on_existing)
+        upsert = self.upserting()
         upsert.take(items)
         return upsert.counts
 

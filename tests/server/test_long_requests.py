@@ -15,6 +15,10 @@ import httpx
 import pytest
 
 from gem_index import GemEncoder, Home
+from gem_index.collection import Collection
+from gem_index.server.mcp.searching import SearchArguments
+from gem_index.server.mcp.searching import search as assistant_search
+from gem_index.server.mcp.shared import SharedCollections
 from pages import ROOT
 from server_process import ServerProcess
 
@@ -104,6 +108,31 @@ def test_a_long_query_is_refused(client):
     assert answer.status_code == 413
     told = "the query has 10005 characters; expected at most 10000: a longer text is a document"
     assert answer.json()["error"]["message"] == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "long"),
+    [
+        ({"query": "visa"}, False),
+        ({"query": "visa", "why": True}, True),
+        ({"query": "visa " * 1000}, True),
+    ],
+)
+def test_long_searches_of_assistants_do_not_use_the_threads_of_short_ones(
+    client, monkeypatch, arguments, long
+):
+    prepare_in_process(client)
+    shared, threads = SharedCollections(client.app.state.context), []
+    search = Collection.search
+
+    def noting(self, *rest, **options):
+        threads.append(threading.current_thread().name)
+        return search(self, *rest, **options)
+
+    monkeypatch.setattr(Collection, "search", noting)
+    asked = SearchArguments(collection="faq", **arguments)
+    client.portal.call(assistant_search, shared, asked)
+    assert [name.startswith("gem-index-read-long") for name in threads] == [long]
 
 
 def test_many_queries_are_answered_in_their_order_and_numbered(client):

@@ -86,6 +86,9 @@ def test_a_field_that_no_document_has(faq):
         FilterError, match="'zzz' .*: the fields are 'author', 'n', 'notes', 'tags'"
     ):
         faq.count({"zzz": 1})
+    faq.upsert([Document(id="nested", text="a river", metadata={**nested, "author.name": "Ada"})])
+    with pytest.raises(FilterError, match="the fields are 'author', 'author.name', 'n', 'notes'"):
+        faq.count({"zzz": 1})
     faq.delete(["nested"])
     # some documents are accepted, or are so without the field
     assert faq.count({"$or": [{"n": 1}, {"tagz": 1}]}) == 1

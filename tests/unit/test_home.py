@@ -10,6 +10,7 @@ from brute_force import TEXTS, assert_exact, documents
 from gem_index import GemConfig
 from gem_index.errors import (
     ConfigError,
+    DuplicateIdError,
     NameTakenError,
     UnknownNameError,
 )
@@ -40,6 +41,14 @@ class TestHome:
         for name in ("tiny", "wordllama"):
             with pytest.raises(NameTakenError, match="exist already"):
                 home.vectors.add(name, vectors_folder)
+
+    def test_all_users_of_vectors_are_named(self, home, faq):
+        home.create_collection("news", vectors="tiny")
+        home.models.fit("m", TEXTS, vectors="tiny")
+        with pytest.raises(
+            NameTakenError, match="are used by collection faq, collection news, model m; expected"
+        ):
+            home.vectors.remove("tiny")
 
     def test_vectors_in_use_are_not_removed(self, home, faq):
         with pytest.raises(NameTakenError, match="used by collection faq"):
@@ -83,6 +92,16 @@ class TestHome:
         np.save(vectors_folder / "matrix.npy", np.load(vectors_folder / "matrix.npy") * 2)
         with pytest.raises(NameTakenError, match="other vectors than"):
             home.create_collection("c", vectors=str(vectors_folder))
+
+    @pytest.mark.parametrize("registered", [True, False])
+    def test_an_error_removes_vectors_that_were_not_registered_before(
+        self, home, vectors_folder, registered
+    ):
+        if registered:
+            home.vectors.add("tiny-24d", vectors_folder)
+        with pytest.raises(DuplicateIdError):
+            home.build("a", [("1", "a bank"), ("1", "a river")], vectors=str(vectors_folder))
+        assert ("tiny-24d" in [info.name for info in home.vectors.list()]) == registered
 
     def test_leftovers_of_a_killed_import_are_swept(self, home, vectors_folder):
         home.vectors.add("a", vectors_folder)

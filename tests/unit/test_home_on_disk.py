@@ -407,6 +407,16 @@ class TestDatabase:
         beside.execute("ROLLBACK")
         assert waiting.delete(["d3"]).deleted == 1
 
+    def test_deleted_content_is_overwritten(self, home, faq, beside):
+        def stored():
+            beside.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return b"unmistakable" in (home.root / "gem-index.sqlite3").read_bytes()
+
+        faq.upsert([("1", "an unmistakable word")])
+        assert stored()
+        faq.delete(["1"])
+        assert not stored()
+
     def test_compact_reports_a_reader_that_keeps_deleted_content(self, home, beside, monkeypatch):
         monkeypatch.setenv("GEM_INDEX_LOCK_TIMEOUT", "0.1")
         compacting = Home(home.root)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from gem_index.files.npy import map_array, read_arrays
+from gem_index.files.npy import NpyWriter, map_array, read_arrays
 
 
 class _Yielding:
@@ -75,3 +75,13 @@ def test_a_pickle_is_refused(tmp_path, take):
         np.savez(file, a=np.array([{}]))
     with pytest.raises(ValueError, match="allow_pickle=False"):
         read_arrays(path)
+
+
+def test_blocks_are_written_row_by_row_however_they_lie_in_memory(tmp_path):
+    rows = np.arange(24, dtype=np.float32).reshape(6, 4)
+    path = tmp_path / "rows.npy"
+    with path.open("wb") as file, NpyWriter(file, 4, np.float32) as writer:
+        writer.append(np.asfortranarray(rows[:2]))
+        writer.append(np.repeat(rows[2:4], 2, axis=1)[:, ::2])
+        writer.append(rows[4:].astype(np.float64))
+    assert map_array(path).tolist() == rows.tolist()
