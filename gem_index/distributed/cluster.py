@@ -190,8 +190,6 @@ class Cluster:
             try:
                 return function(*arguments, **options)
             except (OSError, RuntimeError) as error:
-                if isinstance(error, GemIndexError):
-                    raise
                 if not left or self.client.status != "running":
                     raise self._lost(quoted_error(error) or "no answer") from error
                 time.sleep(_POLL)

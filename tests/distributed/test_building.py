@@ -57,6 +57,7 @@ def check_alike(one: Collection, other: Collection):
 def test_a_collection_is_that_of_one_machine(client, inputs, home, monkeypatch, chunking):
     reader = DocumentReader(inputs, text_fields=("text*2",))
     local = home.build("local", reader, chunking=chunking)
+    monkeypatch.setattr(sharding, "_LEAST", 100)  # several shards
     told = []
     with monkeypatch.context() as patch:
         patch.setattr(PieceEncoder, "rows", lambda *_: fail())  # nothing is encoded in this process

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from cluster_processes import wait_for
 from distributed import Client, LocalCluster
 from gem_index.distributed import PartitionOptions, build_shards, cluster, encode, encoding, fit
 from gem_index.errors import InputError, PartitionError, RecordError, WorkerMismatchError
@@ -75,8 +77,10 @@ def test_a_fault_that_is_not_foreseen_is_told_with_its_place(
         raise ZeroDivisionError("by hand")
 
     monkeypatch.setattr(encoding, "_encode", wrong)
-    with pytest.raises(PartitionError, match="ZeroDivisionError"):
-        encode(threads, encoder, inputs, tmp_path / "out")
+    with pytest.raises(PartitionError, match=r"a\.txt failed .*ZeroDivisionError by hand"):
+        encode(threads, encoder, inputs[:1], tmp_path / "out")
+    with pytest.raises(PartitionError, match=r"part-1 failed .*ZeroDivisionError by hand"):
+        cluster.Cluster(threads).map(wrong, [("part-1",)])
 
 
 def test_another_version(threads, inputs, encoder, tmp_path, monkeypatch):
@@ -104,6 +108,26 @@ def test_a_worker_that_is_gone_is_at_no_fault(threads, monkeypatch):
     }
     monkeypatch.setattr(threads, "run", lambda *_args, **_options: answers)
     assert started._on(list(answers), len, []) == {here: answers[here]}
+
+
+_STARTED: list[int] = []
+_GO_ON = threading.Event()
+
+
+def _fail_or_wait(number):
+    if not number:
+        raise ZeroDivisionError
+    _STARTED.append(number)
+    assert _GO_ON.wait(30)
+
+
+def test_after_an_error_no_other_task_begins(threads):
+    tasks = [cluster.Task(str(i), _fail_or_wait, (i,)) for i in range(8)]
+    with pytest.raises(PartitionError) as caught:
+        list(cluster.Cluster(threads).run_all(tasks))
+    _GO_ON.set()
+    wait_for(lambda: not any(threads.processing().values()))
+    assert len(_STARTED) < 7, caught  # which holds the frames of the error
 
 
 _TRIED: set[int] = set()

@@ -77,9 +77,11 @@ def test_other_encodings_are_read_whole(tmp_path):
     assert len(rows_of([part])) == 2000
 
 
-def test_patterns_and_urls(tmp_path, inputs):
+def test_patterns_and_urls(tmp_path, inputs, monkeypatch):
     folder = Path(inputs[0]).parent
-    partitions = plan(DocumentReader([f"{folder}/*.jsonl", f"{folder}/a.txt", f"{folder}/*.txt"]))
+    monkeypatch.chdir(folder)
+    names = [f"{folder}/*.jsonl", f"{folder}/a.txt", f"{folder}/*.txt", "a.txt", "*.jsonl"]
+    partitions = plan(DocumentReader(names))
     assert [Path(part.file.name).name for part in partitions] == ["b.jsonl", "a.txt"]
     memory = fsspec.filesystem("memory")
     for path in inputs:

@@ -235,7 +235,8 @@ def test_inputs_without_a_text(client, encoder, tmp_path):
 def test_a_folder_that_workers_do_not_share(client, inputs, encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(manifest, "MANIFEST", "_renamed.json")  # here alone
     with pytest.raises(
-        WorkerMismatchError, match=r"does not see the folder .*; expected one that all"
+        WorkerMismatchError,
+        match=r"the worker \d \(tcp://\S+\) does not see the folder .*; expected one that all",
     ):
         encode(client, encoder, inputs, tmp_path / "out")
 
