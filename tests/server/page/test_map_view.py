@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 
+import httpx
 import numpy as np
 import pytest
 from playwright.sync_api import expect
@@ -284,6 +285,12 @@ class TestMap:
         expect(page.locator("main .problem p")).to_contain_text("does not answer")
         assert len(asked) == 1
         visit.end()
+
+    def test_a_document_without_a_word_has_no_place(self, mapped):
+        home, server = mapped
+        home.create_collection("wordless").upsert([("1", "a bank"), ("2", "a river"), ("3", "?!")])
+        made = httpx.post(f"{server.url}/collections/wordless/map", timeout=60).json()
+        assert made == {"shown": 2, "documents": 3}
 
     def test_a_hundred_thousand_points_are_no_list_of_nodes(self, browser, mapped):
         _home, server = mapped
