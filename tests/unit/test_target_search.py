@@ -14,7 +14,13 @@ from gem_index import Chunking, Collection, Document, Home, open_provider
 from gem_index.collection.push.embedding import embed_into
 from gem_index.collection.push.query_record import QueryRecord, QueryRecords
 from gem_index.collection.push.sending import PushOptions
-from gem_index.errors import ConfigError, EmptyTextError, FilterError, InputError
+from gem_index.errors import (
+    ConfigError,
+    EmptyTextError,
+    FilterError,
+    FingerprintMismatchError,
+    InputError,
+)
 from gem_index.targets import Target, TargetDocument, open_target
 
 _PLACES = ("a bank", "a river", "the embassy", "a school", "the harbor", "a garden", "the station")
@@ -335,6 +341,22 @@ def test_a_missing_record_is_written_by_the_next_push(
     faq.push(url)
     with other.target(url) as target:
         assert target.search("form 9", 1)[0].id == "d9"
+
+
+def test_a_record_of_another_encoder_is_refused(
+    faq: Collection, other: Home, tmp_path: Path
+) -> None:
+    urls = [f"parquet://{tmp_path}/{name}" for name in ("table", "small")]
+    small = Home(faq.access.workspace.root).create_collection("small", config="cqa")
+    small.upsert(texts(3))
+    for collection, url in zip((faq, small), urls, strict=True):
+        collection.push(url)
+    table, another = (QueryRecords(open_target(url)) for url in urls)
+    table.write(live_token(urls[0]), another.read(live_token(urls[1])))
+    with pytest.raises(FingerprintMismatchError, match="push in full again") as caught:
+        other.target(urls[0])
+    assert caught.value.expected == faq.encoder.fingerprint
+    assert caught.value.found == small.encoder.fingerprint
 
 
 def test_a_record_that_is_not_complete_does_not_count(

@@ -286,8 +286,8 @@ class SearchedTarget:
         if encoder.fingerprint != table.schema.fingerprint:
             raise FingerprintMismatchError(
                 f"the target {name}",
-                encoder.fingerprint,
                 table.schema.fingerprint,
+                encoder.fingerprint,
                 "push in full again",
                 kind="encoder",
             )
