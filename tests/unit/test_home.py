@@ -1,5 +1,6 @@
 """A home: names, models, file permissions; damage is named and repaired."""
 
+import json
 import logging
 import shutil
 
@@ -73,6 +74,12 @@ class TestHome:
         encoder = home.models.fit("m", TEXTS, vectors=str(vectors_folder), config=GemConfig.cqa())
         assert home.models.open("m").fingerprint == encoder.fingerprint
         assert home.models.open("m").encode(TEXTS).tobytes() == encoder.encode(TEXTS).tobytes()
+        described = home.models.describe("m")
+        assert home.models.list() == [described]
+        assert (described.name, described.fingerprint) == ("m", encoder.fingerprint)
+        assert described.vectors == "tiny-24d"
+        assert described.config == json.loads(encoder.config.to_json())
+        assert (described.sentences, described.dimension) == (len(TEXTS), 24)
         with pytest.raises(NameTakenError, match="the model m exists already"):
             home.models.fit("m", TEXTS)
         other = home.models.fit("m", TEXTS[:4], overwrite=True)
