@@ -83,9 +83,7 @@ class FolderTable:
                 read_manifest(self._folder)[1] != self._manifest
             ):
                 raise self.damage("", "")
-            for name, data in files.items():
-                with publish_file(self._folder / name) as file:
-                    file.write(data)
+            _write_files(self._folder, files)
             self._manifest = _write(self._folder, self.schema, content)
             for path in self._folder.iterdir():
                 if replaced(path.name):
@@ -211,11 +209,26 @@ class FolderTarget(ABC, Generic[Table]):
     def _holds_other_files(self) -> bool:
         """Tell whether the folder, which has no table, belongs to another program: only our folders have the lock."""
         names = {path.name for path in self._folder.iterdir()}
-        return bool(names) and not {_LOCK} <= names <= {*_STATES, _LOCK, _QUERY}
+        if not names <= {*_STATES, _LOCK, _QUERY}:
+            return True
+        return _LOCK not in names and any(path.is_file() for path in self._folder.rglob("*"))
 
 
-def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> None:
+def create_manifest(
+    folder: Path,
+    schema: TargetSchema,
+    content: Mapping[str, Any],
+    files: Mapping[str, bytes] = MappingProxyType({}),
+) -> None:
     """Write the first manifest of a folder, which is created if it is missing.
+
+    Parameters
+    ----------
+    folder : Path
+    schema : TargetSchema
+    content : mapping
+    files : mapping of str to bytes, optional
+        Files of the folder that are written before.
 
     Raises
     ------
@@ -231,6 +244,7 @@ def create_manifest(folder: Path, schema: TargetSchema, content: Mapping[str, An
                 f"another program has created {quoted_path(folder)}; expected one at a time; "
                 "run it again when it is done"
             )
+        _write_files(folder, files)
         _write(folder, schema, content)
 
 
@@ -260,6 +274,12 @@ def read_manifest(folder: Path) -> tuple[TargetSchema, dict[str, Any]]:
             "or remove the folder"
         ) from error
     return schema, content
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        with publish_file(folder / name) as file:
+            file.write(data)
 
 
 def _write(folder: Path, schema: TargetSchema, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,18 @@ def test_a_folder_of_others_stays_whatever_its_folders_are_called(tmp_path, stat
     assert [path for path in (tmp_path / "table").rglob("*") if path.is_file()] == [mine]
 
 
+@pytest.mark.parametrize("left", [["live"], ["staged/vectors"], ["_lock", "live/part"]])
+def test_what_a_killed_first_push_leaves_is_taken_over(faq, url, tmp_path, left):
+    for name in left:
+        path = tmp_path / "table" / name
+        if name in ("_lock", "live/part"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+        else:
+            path.mkdir(parents=True)
+    assert faq.push(url).added == len(faq)
+
+
 def test_other_files_beside_a_table_do_no_harm(faq, url, tmp_path):
     faq.push(url)
     (tmp_path / "table/mine.txt").write_text("mine")

@@ -26,7 +26,6 @@ from gem_index.targets import (
     TargetSchema,
     TargetUrl,
     create_manifest,
-    publish_file,
 )
 from gem_index_elasticsearch.documents import (
     from_hit,
@@ -194,8 +193,6 @@ class BulkFilesTarget(FolderTarget[BulkFilesTable]):
 
     def create_table(self, folder: Path, schema: TargetSchema) -> BulkFilesTable:
         """Create an empty table, with the body that creates the index."""
-        folder.mkdir(parents=True, exist_ok=True)
-        with publish_file(folder / "index.json") as file:
-            file.write(json.dumps(index_body(self._engine, schema), indent=2).encode())
-        create_manifest(folder, schema, {"files": []})
+        body = json.dumps(index_body(self._engine, schema), indent=2).encode()
+        create_manifest(folder, schema, {"files": []}, {"index.json": body})
         return BulkFilesTable(folder, self._index)
