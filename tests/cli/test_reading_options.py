@@ -308,15 +308,15 @@ def test_the_last_of_standard_input(gem, monkeypatch):
 
 
 def test_a_file_that_changes_stores_nothing(gem, faq, state, table, monkeypatch):
-    from gem_index.readers import records
+    from gem_index.readers.formats import FORMATS
 
-    real = records.FORMATS["csv"]
+    real = FORMATS["csv"]
 
     def changing(*arguments):
         yield from real(*arguments)
         os.utime(table, (1, 1))
 
-    monkeypatch.setitem(records.FORMATS, "csv", changing)
+    monkeypatch.setitem(FORMATS, "csv", changing)
     before = state()
     for command in (["add", "faq"], ["build", "new"]):
         answer = gem(*command, table, "--duplicates", "first", "--on-error", "skip")
