@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "plugins").rglob("README.md")),
+    *sorted(
+        path for path in (ROOT / "plugins").rglob("README.md") if ".pytest_cache" not in path.parts
+    ),
 ]
 PROJECTS = {
     tomllib.loads(path.read_text())["project"]["name"]: path
