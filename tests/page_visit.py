@@ -58,7 +58,8 @@ def name_of(text):
     return text[9:60].replace("\0", "")
 
 
-# GEM_TEST_PAGE_DELAY=300: each answer comes so many ms later, so that tests which do not wait for it fail
+# The environment variable GEM_TEST_PAGE_DELAY delays every answer of the server by this number of milliseconds.
+# A test that does not wait for an answer then fails.
 DELAY = int(os.environ.get("GEM_TEST_PAGE_DELAY", "0"))
 LATER = """const real = window.fetch;
     window.fetch = async (...asked) => {

@@ -36,8 +36,8 @@ Item = TypeVar("Item")
 class RecordReader:
     """The records of one or more input files, read as a stream: their fields, and their texts.
 
-    :class:`~gem_index.readers.DocumentReader` makes documents of them and describes the attributes; only documents have
-    ``duplicates``.
+    The attributes are described in :class:`~gem_index.readers.DocumentReader`, which makes documents of the records. Only
+    that class uses ``duplicates``.
     """
 
     names: Sequence[str]
@@ -246,7 +246,13 @@ class RecordReader:
 
 
 def good_fields(name: str, line: int, fields: Fields | Message) -> Fields:
-    """Return the fields of a record; RecordError if it is bad."""
+    """Return the fields of a record.
+
+    Raises
+    ------
+    RecordError
+        If the record is bad; then ``fields`` is the message that says why.
+    """
     if isinstance(fields, Message):
         raise RecordError(name, line, fields)
     return fields

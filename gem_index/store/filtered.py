@@ -28,7 +28,13 @@ _LIMITS = ("too large", "stack overflow", "too complex", "too many")
 
 
 class FilteredDocuments:
-    """What a filter accepts, and which fields and kinds of values the metadata of one collection have."""
+    """The documents of one collection that a filter accepts, and the fields and kinds of values in its metadata.
+
+    Parameters
+    ----------
+    connection : Connection
+    collection_id : int
+    """
 
     def __init__(self, connection: Connection, collection_id: int) -> None:
         self._connection = connection

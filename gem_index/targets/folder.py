@@ -207,11 +207,16 @@ class FolderTarget(ABC, Generic[Table]):
         return ours
 
     def _holds_other_files(self) -> bool:
-        """Tell whether the folder, which has no table, belongs to another program: only our folders have the lock."""
+        """Tell whether the folder, which has no table, has files of another program.
+
+        A folder without our lock has none only if it holds nothing but empty folders, which a killed push can leave.
+        """
         names = {path.name for path in self._folder.iterdir()}
         if not names <= {*_STATES, _LOCK, _QUERY}:
             return True
-        return _LOCK not in names and any(path.is_file() for path in self._folder.rglob("*"))
+        return _LOCK not in names and any(
+            path.is_symlink() or not path.is_dir() for path in self._folder.rglob("*")
+        )
 
 
 def create_manifest(
@@ -228,12 +233,14 @@ def create_manifest(
     schema : TargetSchema
     content : mapping
     files : mapping of str to bytes, optional
-        Files of the folder that are written before.
+        The contents of files to write into the folder before the manifest, by their names.
 
     Raises
     ------
     ConfigError
-        If it has one.
+        If the folder has a manifest already.
+    DiskError
+        If the folder or a file cannot be written.
     """
     with table_errors(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)

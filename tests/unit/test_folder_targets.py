@@ -59,6 +59,15 @@ def test_a_folder_of_others_stays_whatever_its_folders_are_called(tmp_path, stat
     assert [path for path in (tmp_path / "table").rglob("*") if path.is_file()] == [mine]
 
 
+def test_a_link_of_others_stays(tmp_path):
+    link = tmp_path / "table/staged/link"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="holds other files, which gem-index did not create"):
+        open_target(f"parquet://{tmp_path}/table").drop()
+    assert link.is_symlink()
+
+
 @pytest.mark.parametrize("left", [["live"], ["staged/vectors"], ["_lock", "live/part"]])
 def test_what_a_killed_first_push_leaves_is_taken_over(faq, url, tmp_path, left):
     for name in left:
