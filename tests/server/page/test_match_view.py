@@ -38,7 +38,7 @@ class TestMatch:
         visit = Visit(browser, server, color_scheme=scheme)
         visit.page.set_viewport_size({"width": 390, "height": 800})
         page = visit.go("faq", "compare", a="bank account passport " * 20, b="a passport")
-        table = page.locator(".weights .scroll").first
+        table = page.get_by_role("region", name="Weights: One text")
         expect(table.locator("td").first).to_be_visible()
         assert table.evaluate(
             "e => e.scrollHeight > e.clientHeight && e.scrollWidth > e.clientWidth"
