@@ -58,8 +58,8 @@ def name_of(text):
     return text[9:60].replace("\0", "")
 
 
-# The environment variable GEM_TEST_PAGE_DELAY delays every answer of the server by up to twice this number of milliseconds, by chance:
-# a test that does not wait for an answer, or that counts on the order of two answers, then fails.
+# The environment variable GEM_TEST_PAGE_DELAY delays every answer of the server, by chance up to twice this number of
+# milliseconds: a test that does not wait for an answer, or that counts on the order of two answers, then fails.
 DELAY = int(os.environ.get("GEM_TEST_PAGE_DELAY", "0"))
 LATER = """const real = window.fetch;
     window.fetch = async (...asked) => {
