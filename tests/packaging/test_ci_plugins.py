@@ -13,7 +13,8 @@ PYTHON = """#!/bin/sh
 # -m venv FOLDER gives another one of these; a package that holds a file FAILS-<module> fails there
 case "$1 $2" in
   "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && ln -sf /bin/true "$3/bin/gem-index" ;;
-  "-m build") for last; do :; done; mkdir -p "$5" && touch "$5/$(basename "$last").whl"
+  "-m uv") [ "$3" = build ] || exit 0
+    for last; do :; done; mkdir -p "$6" && touch "$6/$(basename "$last").whl"
     [ ! -e "$last/FAILS-build" ] ;;
   "-c "*) dirname "$0" ;;
   "-m mypy" | "-m pytest") echo "$2 in $(basename "$PWD")" && [ ! -e "FAILS-$2" ] ;;
