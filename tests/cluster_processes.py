@@ -145,7 +145,7 @@ def other_version(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
-def wait_for(condition, seconds=30):
+def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

@@ -35,7 +35,7 @@ class Gate:
                 first = self.entered == 1
             if first:
                 self._first_inside.set()
-                assert self._opened.wait(30)
+                assert self._opened.wait(90)
             else:
                 self._second_inside.set()
             try:
@@ -53,7 +53,7 @@ class Gate:
         with ThreadPoolExecutor(2) as pool:
             try:
                 first = pool.submit(one)
-                assert self._first_inside.wait(30)
+                assert self._first_inside.wait(90)
                 second = pool.submit(other or one)
                 # a second thread that may enter enters at once; one that must wait for the lock does not
                 self._second_inside.wait(0.5)

@@ -70,7 +70,12 @@ def test_workers_killed_at_random(own_cluster, corpus, encoder, tmp_path):
 @pytest.mark.parametrize("end", [die, hog])
 def test_a_part_that_kills_its_workers_is_named(end, corpus, encoder, tmp_path):
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 0,
+                "distributed.deploy.lost-worker-timeout": "1 hour",  # as killing() says
+            }
+        ),
         LocalCluster(
             n_workers=1,
             threads_per_worker=1,
@@ -118,7 +123,7 @@ def test_a_lost_scheduler(corpus, encoder, tmp_path):
     out, port = tmp_path / "out", free_port()
 
     def run(address):
-        with Client(address, set_as_default=False, timeout=30) as client:
+        with Client(address, set_as_default=False, timeout=90) as client:
             return encode(client, encoder, corpus, out, options=SMALL)
 
     def parts():
@@ -172,9 +177,9 @@ def test_workers_of_another_version(corpus, encoder, tmp_path):
     wrong = other_version(tmp_path / "site")
     with (
         scheduler_and_workers(tmp_path, free_port(), 2, [{}, wrong]) as (address, _),
-        Client(address, set_as_default=False, timeout=30) as client,
+        Client(address, set_as_default=False, timeout=90) as client,
     ):
-        client.wait_for_workers(2, timeout=30)
+        client.wait_for_workers(2, timeout=90)
         with pytest.raises(WorkerMismatchError, match=f"the worker w1 {OTHER}"):
             encode(client, encoder, corpus, tmp_path / "out", options=SMALL)
         assert not (tmp_path / "out").exists()  # before any work
@@ -184,7 +189,7 @@ def test_a_worker_of_another_version_that_joins_later(corpus, encoder, tmp_path)
     wrong = other_version(tmp_path / "site")
     with (
         scheduler_and_workers(tmp_path, free_port()) as (address, _),
-        Client(address, set_as_default=False, timeout=30) as client,
+        Client(address, set_as_default=False, timeout=90) as client,
     ):
         working = threading.Event()
 
@@ -197,7 +202,7 @@ def test_a_worker_of_another_version_that_joins_later(corpus, encoder, tmp_path)
             running = pool.submit(
                 encode, client, encoder, corpus, tmp_path / "out", options=SMALL, progress=look
             )
-            working.wait(30)
+            working.wait(90)
             with (
                 worker(address, tmp_path, "late", wrong),
                 pytest.raises(WorkerMismatchError, match=f"the worker late {OTHER}"),

@@ -118,7 +118,7 @@ def _fail_or_wait(number):
     if not number:
         raise ZeroDivisionError
     _STARTED.append(number)
-    assert _GO_ON.wait(30)
+    assert _GO_ON.wait(90)
 
 
 def test_after_an_error_no_other_task_begins(threads):

@@ -111,12 +111,12 @@ class TestRefusals:
 
         def wait(*_):
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(90)
 
         home.collection("faq").refit()
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(backups.make, wait)
-            assert begun.wait(30)
+            assert begun.wait(90)
             try:
                 with pytest.raises(BackupRunningError):
                     backups.make(unheard)

@@ -23,7 +23,7 @@ class Encoder:
         self.gate.set()
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        self.gate.wait(10)
+        self.gate.wait(90)
         self.calls.append(list(texts))
         if "bad" in texts:
             raise ValueError("bad")
@@ -149,7 +149,7 @@ def test_a_short_request_does_not_wait_for_a_long_one():
         blocked.gate.clear()
         long = asyncio.ensure_future(queue.encode(blocked, LONG))
         await asyncio.sleep(0.05)
-        found = await asyncio.wait_for(queue.encode(encoder, ["short"]), 10)
+        found = await asyncio.wait_for(queue.encode(encoder, ["short"]), 60)
         assert not long.done()
         blocked.gate.set()
         assert (await long).shape == (4, 1)

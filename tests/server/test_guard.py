@@ -178,7 +178,7 @@ class TestFailures:
 
         def refit(*_arguments, **_options):
             begun.set()
-            refitted.append(over.wait(20))
+            refitted.append(over.wait(90))
 
         monkeypatch.setattr(Collection, "refit", refit)
 
@@ -315,7 +315,7 @@ class TestLimits:
         async def two():
             context = ServerContext(home, Limits(), 1, {}, {})
             hold = threading.Event()
-            first = asyncio.ensure_future(context.write(lambda: hold.wait(20)))
+            first = asyncio.ensure_future(context.write(lambda: hold.wait(90)))
             await asyncio.sleep(0.05)
             with pytest.raises(WriterBusyError, match="other requests are writing"):
                 await context.write(lambda: 1)
@@ -334,7 +334,7 @@ class TestLimits:
             hold = threading.Event()
 
             def write(name):
-                hold.wait(20)
+                hold.wait(90)
                 written.append(name)
 
             begun = asyncio.ensure_future(context.write(lambda: write("begun")))
@@ -355,7 +355,7 @@ class TestLimits:
         async def left():
             context = ServerContext(home, Limits(), 1, {}, {})
             hold = threading.Event()
-            first = asyncio.ensure_future(context.read(lambda: hold.wait(20)))
+            first = asyncio.ensure_future(context.read(lambda: hold.wait(90)))
             second = asyncio.ensure_future(context.read(lambda: done.append("second")))
             await asyncio.sleep(0.05)
             second.cancel()
@@ -372,9 +372,9 @@ class TestLimits:
         async def both():
             context = ServerContext(home, Limits(), 1, {}, {})
             hold = threading.Event()
-            long = asyncio.ensure_future(context.read(lambda: hold.wait(20), long=True))
+            long = asyncio.ensure_future(context.read(lambda: hold.wait(90), long=True))
             await asyncio.sleep(0.05)
-            assert await asyncio.wait_for(context.read(lambda: 1), 10) == 1
+            assert await asyncio.wait_for(context.read(lambda: 1), 60) == 1
             assert not long.done()
             hold.set()
             await long
@@ -409,9 +409,9 @@ class TestLimits:
         async def both():
             context = ServerContext(home, Limits(), 1, {}, {})
             hold = threading.Event()
-            long = asyncio.ensure_future(context.examine("faq", lambda _: hold.wait(20)))
+            long = asyncio.ensure_future(context.examine("faq", lambda _: hold.wait(90)))
             await asyncio.sleep(0.05)
-            found = await asyncio.wait_for(context.ask("faq", lambda c: c.search("bank")), 10)
+            found = await asyncio.wait_for(context.ask("faq", lambda c: c.search("bank")), 60)
             assert not long.done()
             hold.set()
             assert await long

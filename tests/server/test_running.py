@@ -35,7 +35,7 @@ def served(tmp_path_factory):
 
 def connected(server):
     address = urlsplit(server.url)
-    return socket.create_connection((address.hostname, address.port), timeout=20)
+    return socket.create_connection((address.hostname, address.port), timeout=90)
 
 
 def answer_of(connection):
@@ -47,7 +47,7 @@ def answer_of(connection):
 
 def well(server):
     answer = httpx.post(
-        f"{server.url}/v1/embeddings", json={"input": "renew a passport"}, timeout=20
+        f"{server.url}/v1/embeddings", json={"input": "renew a passport"}, timeout=90
     )
     return answer.status_code == 200
 
@@ -124,9 +124,9 @@ class TestClients:
 
     def test_many_at_once_get_what_they_asked_for(self, served):
         texts = [f"question number {i}" for i in range(400)]
-        alone = httpx.post(f"{served.url}/embed", json={"inputs": texts}, timeout=20).json()
+        alone = httpx.post(f"{served.url}/embed", json={"inputs": texts}, timeout=90).json()
         with (
-            httpx.Client(base_url=served.url, timeout=20) as client,
+            httpx.Client(base_url=served.url, timeout=90) as client,
             ThreadPoolExecutor(16) as pool,
         ):
             found = list(
@@ -139,7 +139,7 @@ class TestEnd:
     def test_a_signal_ends_it_after_what_was_accepted(self, tmp_path):
         documents = [{"id": str(i), "text": f"text number {i}"} for i in range(2000)]
         with ServerProcess(tmp_path / "home") as server:
-            httpx.post(f"{server.url}/collections", json={"name": "faq"}, timeout=20)
+            httpx.post(f"{server.url}/collections", json={"name": "faq"}, timeout=90)
             with ThreadPoolExecutor(1) as pool:
                 asked = pool.submit(
                     httpx.put,
@@ -159,10 +159,10 @@ class TestEnd:
     def test_a_killed_one_has_kept_what_it_acknowledged(self, tmp_path):
         acknowledged = []
         with ServerProcess(tmp_path / "home") as server:
-            httpx.post(f"{server.url}/collections", json={"name": "faq"}, timeout=20)
+            httpx.post(f"{server.url}/collections", json={"name": "faq"}, timeout=90)
 
             def upsert():
-                with httpx.Client(base_url=server.url, timeout=20) as client:
+                with httpx.Client(base_url=server.url, timeout=90) as client:
                     for i in range(100_000):
                         body = {"documents": [{"id": str(i), "text": f"text {i}"}]}
                         try:
@@ -186,7 +186,7 @@ class TestEnd:
 
     def test_its_log_is_json(self, tmp_path):
         with ServerProcess(tmp_path / "home") as server:
-            httpx.get(f"{server.url}/health", timeout=20)
+            httpx.get(f"{server.url}/health", timeout=90)
         lines = [json.loads(line) for line in server.log if line.startswith("{")]
         assert [line["route"] for line in lines if line["message"] == "request"] == [
             "/health/ready",
@@ -237,18 +237,18 @@ print("killed", metrics.text().decode())
 
     def test_several_processes_serve_one_home(self, tmp_path):
         with ServerProcess(tmp_path / "home", "--workers", "2") as server:
-            with httpx.Client(base_url=server.url, timeout=30) as client:
+            with httpx.Client(base_url=server.url, timeout=90) as client:
                 assert client.post("/collections", json={"name": "faq"}).status_code == 201
 
             def upsert(i):
                 body = {"documents": [{"id": str(i), "text": f"document {i}"}]}
-                answer = httpx.put(f"{server.url}/collections/faq/documents", json=body, timeout=30)
-                found = httpx.get(f"{server.url}/collections/faq/documents/{i}", timeout=30)
+                answer = httpx.put(f"{server.url}/collections/faq/documents", json=body, timeout=90)
+                found = httpx.get(f"{server.url}/collections/faq/documents/{i}", timeout=90)
                 return answer.status_code, found.status_code
 
             with ThreadPoolExecutor(8) as pool:
                 assert set(pool.map(upsert, range(100))) == {(200, 200)}
-            metrics = httpx.get(f"{server.url}/metrics", timeout=20).text
+            metrics = httpx.get(f"{server.url}/metrics", timeout=90).text
             label = 'route="/collections/{name}/documents",status="200"'
             [counted] = [
                 line for line in metrics.splitlines() if label in line and "_total" in line

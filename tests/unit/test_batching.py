@@ -24,7 +24,7 @@ class Work:
         self.batches.append(list(requests))
         if 0 in requests:
             self.begun.set()
-            assert self.released.wait(30)
+            assert self.released.wait(90)
         if "interrupt" in requests:
             raise KeyboardInterrupt
         if "wrong" in requests:
@@ -39,7 +39,7 @@ def pool():
 
 
 def wait_until_waiting(batcher, count):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while len(batcher._queue) < count:
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -48,7 +48,7 @@ def wait_until_waiting(batcher, count):
 def occupied(batcher, work, pool, requests):
     """Give the seat to request 0, and return the future answers of the others, which wait in this order."""
     held = pool.submit(batcher.answer, 0, work)
-    assert work.begun.wait(30)
+    assert work.begun.wait(90)
     answers = []
     for request in requests:
         answers.append(pool.submit(batcher.answer, request, work))
@@ -104,7 +104,7 @@ class InterruptedLock:
     def acquire(self):
         self._asked += 1
         if self._asked == 2 and self._moment == "while it waits":
-            assert self.interrupt.wait(30)
+            assert self.interrupt.wait(90)
             raise KeyboardInterrupt
         self._lock.acquire()
         if self._asked == 2:
@@ -200,12 +200,12 @@ def test_plain_searches_wait_and_those_that_may_take_long_do_not(
         batches.append([asked.query for asked in requests])
         if batches == [["bank"]]:
             begun.set()
-            assert released.wait(30)
+            assert released.wait(90)
         return answer_all(access, requests, *rest, **options)
 
     monkeypatch.setattr(answering, "answer_all", noted)
     held = pool.submit(collection.search, "bank", 1)
-    assert begun.wait(30)
+    assert begun.wait(90)
     waiting = []
     for text in texts[:3]:
         waiting.append(pool.submit(collection.search, text, 1))

@@ -48,7 +48,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
     def slow(self, connection, record):
         if threading.current_thread().name == "slow" and not go_on.is_set():
             inside.set()
-            go_on.wait(10)
+            go_on.wait(90)
         return at(self, connection, record)
 
     monkeypatch.setattr(view_cache.ViewCache, "at", slow)
@@ -57,7 +57,7 @@ def test_a_search_answers_from_one_state_while_another_thread_sees_a_newer_one(
         name="slow", target=lambda: found.extend(collection.search("ducks phone", k=1))
     )
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(90)
     Home(home.root).collection("c").upsert([Document(id="new", text="ducks phone")])
     assert collection.search("ducks phone", k=1)[0].id == "new"
     go_on.set()
