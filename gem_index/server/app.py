@@ -118,7 +118,6 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["a text"])  # the first request does not wait for the kernels
-        app.openapi()  # made now, because the first 404 needs it to name a near route
         noting = asyncio.create_task(_note_waiting(context, metrics))
         app.state.ready = True
         yield

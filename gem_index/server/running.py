@@ -201,7 +201,9 @@ def application() -> FastAPI:
     options = ServeOptions(
         **{**found, "names": tuple(found["names"]), "origins": tuple(found["origins"])}
     )
-    return application_of(options, Home(options.home))
+    app = application_of(options, Home(options.home))
+    app.openapi()  # made now: all requests would wait for the first that asks for it or for an unknown route
+    return app
 
 
 def application_of(options: ServeOptions, home: Home) -> FastAPI:

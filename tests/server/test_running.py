@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,6 +20,7 @@ from fastapi.testclient import TestClient
 
 from gem_index import Home
 from gem_index.errors import ConfigError
+from gem_index.server import running
 from gem_index.server.running import ServeOptions, application_of, open_listener, serve
 from server_process import ServerProcess
 
@@ -257,6 +259,15 @@ print("killed", metrics.text().decode())
         faq = Home(tmp_path / "home").collection("faq")
         assert len(faq) == 100
         assert faq.verify() == []
+
+
+class TestStart:
+    def test_the_description_is_made_before_the_first_request(self, home, monkeypatch):
+        """It takes a quarter of a second, in which no other request is answered."""
+        options = json.dumps(asdict(ServeOptions(home=str(home.root), port=0)))
+        monkeypatch.setenv(running._OPTIONS, options)
+        monkeypatch.setattr(running, "log_as_json", lambda: None)  # it changes the whole process
+        assert running.application().openapi_schema is not None
 
 
 class TestRefusals:
