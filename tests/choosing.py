@@ -32,6 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail, rather than skip, tests that need a package or program that is missing",
     )
+    parser.addoption(
+        "--one-of-each",
+        action="store_true",
+        help="run each test with one of its arguments only, drawn by the seed of the order",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,6 +77,15 @@ def pytest_pycollect_makemodule(
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker(_part(item))
+
+
+@pytest.hookimpl(trylast=True)  # after -m has selected, and the order was drawn
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --one-of-each, keep one item of each test."""
+    if config.option.one_of_each:
+        kept = {item.nodeid.partition("[")[0]: item for item in items}
+        config.hook.pytest_deselected(items=list(set(items).difference(kept.values())))
+        items[:] = kept.values()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -17,7 +17,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 CORE = "core"
 
 PROGRAMS = {
-    "chromium": ("chromium", "google-chrome"),
+    "chromium": ("chromium-headless-shell", "chromium", "google-chrome"),
     "gcc": ("gcc",),
     "strace": ("strace",),
 }
@@ -148,6 +148,7 @@ PARTS = {
             "contract/test_targets.py::TestFaissHnsw",
             "contract/test_targets.py::TestParquet::test_real_sentences",
             "documentation/test_reference.py::test_the_pictures_show_what_the_commands_print",
+            "packaging/test_parts.py::test_one_of_each_runs_every_test_with_one_of_its_arguments",
             "packaging/test_plugin.py",
             "property/test_hostile_inputs.py::test_index_strings_that_are_taken_do_not_end_the_process",
             "property/test_overlap_components.py::test_many_tasks_in_several_threads_and_their_progress",

@@ -10,14 +10,12 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "plugins"
 
 PYTHON = """#!/bin/sh
-# -m venv FOLDER gives another one of these; a package that holds a file FAILS-<module> fails there
-case "$1 $2" in
-  "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && ln -sf /bin/true "$3/bin/gem-index" ;;
-  "-m uv") [ "$3" = build ] || exit 0
-    for last; do :; done; mkdir -p "$6" && touch "$6/$(basename "$last").whl"
-    [ ! -e "$last/FAILS-build" ] ;;
-  "-c "*) dirname "$0" ;;
-  "-m mypy" | "-m pytest") echo "$2 in $(basename "$PWD")" && [ ! -e "FAILS-$2" ] ;;
+# an environment is another one of these; a package that holds a file FAILS-<module> fails there
+for last; do :; done
+case "$1 $2 $3" in
+  "-m venv "* | "-m uv venv") mkdir -p "$last/bin" && cp "$0" "$last/bin/python" && ln -sf /bin/true "$last/bin/gem-index" ;;
+  "-m uv build") mkdir -p "$6" && touch "$6/$(basename "$last").whl" && [ ! -e "$last/FAILS-build" ] ;;
+  "-m mypy "* | "-m pytest "*) echo "$2 in $(basename "$PWD")" && [ ! -e "FAILS-$2" ] ;;
 esac
 """
 

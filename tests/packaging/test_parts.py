@@ -1,5 +1,7 @@
 """The table of parts names tests that exist, and its extras stand in pyproject.toml."""
 
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -43,3 +45,19 @@ def test_every_part_that_needs_packages_has_an_extra():
     for name in named:  # each of them can be installed alone
         assert ",test" in EXTRAS[name][0]
         assert EXTRAS[name][0].startswith("gem-index[")
+
+
+def test_one_of_each_runs_every_test_with_one_of_its_arguments():
+    def test_of(name):
+        return name.partition("[")[0]
+
+    def collected(*options):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", __file__]
+        done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, check=True)
+        return [line for line in done.stdout.decode().splitlines() if "::" in line]
+
+    everything = set(collected())
+    first, second = (set(collected("--one-of-each", f"--randomly-seed={i}")) for i in range(2))
+    assert first < everything
+    assert sorted(map(test_of, first)) == sorted({*map(test_of, everything)})
+    assert second != first
