@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from gem_index.arrays import F32
 from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
+from gem_index.collection.state.batching import LARGEST_BATCH
 from gem_index.errors import InputError
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
@@ -53,8 +54,8 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        Number of threads that search and read; more than processors would slow each other down. Reads that may take long
-        have as many threads of their own, so that the others do not wait for them.
+        Number of processors to use: so many reads that may take long run at once, and other reads do not wait for them.
+        Short reads have more threads, because a collection answers searches that wait in threads together.
     aliases : mapping of str to str
         Further names of models.
     targets : mapping of str to str
@@ -91,7 +92,7 @@ class ServerContext:
         self.encoding = EncodingQueue(limits.waiting, limits.work)
         self._background = ModelWords(SparseEncoder.background())
         self._collection_words = CollectionWords()
-        self._readers = ThreadPoolExecutor(threads, "gem-index-read")
+        self._readers = ThreadPoolExecutor(threads * LARGEST_BATCH, "gem-index-read")
         self._long_readers = ThreadPoolExecutor(threads, "gem-index-read-long")
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._examiner = ThreadPoolExecutor(1, "gem-index-examine")

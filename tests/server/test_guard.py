@@ -12,6 +12,8 @@ from fastapi.testclient import TestClient
 
 from gem_index import Home
 from gem_index.collection import Collection
+from gem_index.collection.search import answer as answering
+from gem_index.collection.state.batching import LARGEST_BATCH
 from gem_index.errors import DiskError
 from gem_index.server import guard
 from gem_index.server.app import create_app
@@ -355,18 +357,50 @@ class TestLimits:
         async def left():
             context = ServerContext(home, Limits(), 1, {}, {})
             hold = threading.Event()
-            first = asyncio.ensure_future(context.read(lambda: hold.wait(90)))
+            first = [
+                asyncio.ensure_future(context.read(lambda: hold.wait(90)))
+                for _ in range(LARGEST_BATCH)
+            ]
             second = asyncio.ensure_future(context.read(lambda: done.append("second")))
             await asyncio.sleep(0.05)
             second.cancel()
             await asyncio.sleep(0.05)
             hold.set()
-            await first
+            await asyncio.gather(*first)
             await context.read(lambda: done.append("third"))
             await context.close()
 
         asyncio.run(left())
         assert done == ["third"]
+
+    def test_searches_that_wait_are_answered_together(self, home, monkeypatch):
+        monkeypatch.setenv("GEM_INDEX_THREADS", "1")
+        home.create_collection("faq").upsert([("1", "a river bank")])
+        sizes, opened, hold, answer_all = [], set(), threading.Event(), answering.answer_all
+
+        def noted(access, requests, *rest, **options):
+            sizes.append(len(requests))
+            opened.add(access.batcher)
+            hold.wait(90)
+            return answer_all(access, requests, *rest, **options)
+
+        monkeypatch.setattr(answering, "answer_all", noted)
+
+        async def ask():
+            context = ServerContext(home, Limits(), 1, {}, {})
+            asked = [
+                asyncio.ensure_future(context.ask("faq", lambda c: c.search("bank")))
+                for _ in range(LARGEST_BATCH)
+            ]
+            while sum(len(batcher._queue) for batcher in opened) < LARGEST_BATCH - 1:
+                await asyncio.sleep(0.01)
+            hold.set()
+            found = await asyncio.gather(*asked)
+            await context.close()
+            return found
+
+        assert [[hit.id for hit in hits] for hits in asyncio.run(ask())] == [["1"]] * LARGEST_BATCH
+        assert sizes == [1, LARGEST_BATCH - 1]
 
     def test_a_plain_read_does_not_wait_for_long_ones(self, home):
         async def both():

@@ -9,12 +9,13 @@ from typing import Generic, TypeVar
 
 from gem_index.forking import ForkSafeLock
 
-__all__ = ["Batcher"]
+__all__ = ["LARGEST_BATCH", "Batcher"]
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
-_LARGEST_BATCH = 16  # requests; each request waits for the whole batch
+LARGEST_BATCH = 16
+"""The largest number of requests that are answered together; each of them waits for the whole batch."""
 
 
 class _Pending(Generic[Request, Answer]):
@@ -102,8 +103,8 @@ class Batcher(Generic[Request, Answer]):
         following: list[_Pending[Request, Answer]] = []
         with self._lock:
             if mine.batch:
-                following = self._queue[:_LARGEST_BATCH]
-                self._queue = self._queue[_LARGEST_BATCH:]
+                following = self._queue[:LARGEST_BATCH]
+                self._queue = self._queue[LARGEST_BATCH:]
                 self._working -= not following
             elif mine in self._queue:
                 self._queue.remove(mine)
