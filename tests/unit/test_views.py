@@ -1,5 +1,7 @@
 """Views of a collection: one thread at a time updates the view, and every state gives correct results."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,35 @@ class TestThreads:
         found = gate.run_two(lambda: fresh.encoder)
         assert gate.entered == 1
         assert found[0] is found[1]
+
+    @pytest.mark.parametrize(
+        "read",
+        [
+            lambda faq: [hit.id for hit in faq.search("a bank")],
+            lambda faq: [name for group in faq.duplicates() for name in group.ids],
+        ],
+        ids=["search", "duplicates"],
+    )
+    def test_a_reader_reads_again_if_another_has_seen_a_newer_state(self, faq, monkeypatch, read):
+        faq.upsert([Document(id="old", text="a bank")])
+        at, overtaken = ViewCache.at, []
+
+        def overtake():
+            faq.upsert([Document(id="new", text="a bank")])
+            faq.search(
+                "a bank", why=True
+            )  # answered alone: a fast request would wait for the first
+
+        def at_after_another(cache, connection, record):
+            if not overtaken:
+                overtaken.append(record.last_seq)
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(overtake).result(30)
+            return at(cache, connection, record)
+
+        monkeypatch.setattr(ViewCache, "at", at_after_another)
+        assert read(faq) == ["old", "new"]
+        assert overtaken == [1]
 
 
 class TestOrder:
