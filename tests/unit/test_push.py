@@ -92,6 +92,8 @@ class TestUrl:
             "postgresql://ann:SeCret#x@host/db",
             "postgresql://ann:[SeCret@host/db?table=t",
             "postgresql://ann:x@SeCret@host:port/db",
+            "postgresql://host:port/db?password=SeCret",
+            "postgresql://host/db?password=SeCret&table",
         ],
     )
     def test_a_malformed_url_does_not_show_its_password(self, text):

@@ -5,6 +5,7 @@ import pytest
 from gem_index.errors import ConfigError
 from gem_index.targets import (
     FILE_ADVICE,
+    AliasTarget,
     ClientErrors,
     TableTarget,
     TargetSchema,
@@ -142,7 +143,7 @@ class TestTableTarget:
         live = target.create(SCHEMA)
         with pytest.raises(ConfigError, match="found the box faq in my:///d; expected none"):
             target.create(SCHEMA)
-        with pytest.raises(ConfigError, match="found no staged box of faq"):
+        with pytest.raises(ConfigError, match="found no staged box of faq in"):
             target.both()
         first, staged = target.stage(SCHEMA), target.stage(SCHEMA)
         assert staged is not first
@@ -160,3 +161,82 @@ class TestTableTarget:
             ):
                 call()
         assert target.tables == {name: None}
+
+
+class _Generation(_Table):
+    def __init__(self, name, schema, created):
+        super().__init__(schema)
+        self.name = name
+        self._created = created
+
+    def create(self):
+        self._created[self.name] = self.schema
+
+
+class _Aliases(AliasTarget):
+    """Collections in a dictionary, each with its schema; None is the schema of a collection of somebody else."""
+
+    too_old = "found an old server at {url}"
+
+    def __init__(self):
+        super().__init__(TargetUrl.parse("my:///d?collection=faq"), "[a-z]+", "letters")
+        self.created, self.named = {}, None
+
+    def exists(self):
+        return True
+
+    def collections(self):
+        return set(self.created)
+
+    def aliased(self):
+        return self.named
+
+    def schema_of(self, name):
+        return self.created.get(name)
+
+    def table(self, name, schema):
+        return _Generation(name, schema, self.created)
+
+    def point_alias(self, name):
+        assert name is None or name in self.created
+        self.named = name
+
+    def remove(self, name):
+        assert name != self.named, "readers would find nothing"
+        del self.created[name]
+
+
+class TestAliasTarget:
+    def test_generations_come_and_go(self):
+        target = _Aliases()
+        assert target.live() is target.staged() is None
+        with pytest.raises(ConfigError, match="found no staged collection of faq in"):
+            target.switch()
+        assert target.create(SCHEMA).name == target.named == "faq__gem_1"
+        with pytest.raises(
+            ConfigError, match="found the collection faq in my:///d.*; expected none"
+        ):
+            target.create(SCHEMA)
+        target.stage(SCHEMA)
+        assert target.stage(SCHEMA).name == target.staged().name
+        assert (len(target.created), target.live().name) == (2, "faq__gem_1")
+        last = target.staged().name
+        target.switch()
+        assert (target.collections(), target.live().name) == ({last}, last)
+        target.drop()
+        assert (target.created, target.named) == ({}, None)
+
+    def test_what_a_killed_first_push_leaves_is_dropped_by_the_next(self):
+        target = _Aliases()
+        target.created = {"faq__gem_4": SCHEMA, "faq__gem_5": None, "faq__gem_x": SCHEMA}
+        assert target.create(SCHEMA).name == "faq__gem_6"  # 5 is a name of somebody else
+        assert target.collections() == {"faq__gem_5", "faq__gem_6", "faq__gem_x"}
+
+    @pytest.mark.parametrize(("name", "named"), [("faq", None), ("theirs", "theirs")])
+    def test_a_collection_or_an_alias_of_somebody_else(self, name, named):
+        target = _Aliases()
+        target.created, target.named = {name: None}, named
+        for call in (target.live, target.drop, lambda: target.create(SCHEMA)):
+            with pytest.raises(ConfigError, match=r"found faq in .*in \?collection="):
+                call()
+        assert (target.created, target.named) == ({name: None}, named)
