@@ -9,6 +9,7 @@ import pytest
 
 from brute_force import documents
 from gem_index import Document, Home
+from gem_index.collection.corpus import calibrating
 from gem_index.collection.corpus.calibrating import lowest_score, part_of, score_reached_by
 from gem_index.errors import InputError, RecordError
 from gem_index.evaluation import evaluate_search
@@ -108,6 +109,14 @@ def test_queries_with_answers(faq):
         assert reached.count(False) <= len(reached) / 10
     assert faq.calibration == found
     assert faq.status().calibration == "valid"
+
+
+def test_progress_counts_the_queries_of_all_modes(faq, monkeypatch):
+    monkeypatch.setattr(calibrating, "_BLOCK", 8)
+    told = []
+    faq.calibrate(expected_of(faq), progress=lambda *step: told.append(step))
+    done = [8, 16, 20, 28, 36, 40, 48, 56, 60]
+    assert told == [("search", each, 60) for each in done]
 
 
 def test_without_queries_the_own_document_is_left_out(faq):

@@ -54,6 +54,12 @@ class TestVocabulary:
             alike = {word: alignment(asked, word) for word in words if word[0] == asked[0]}
             assert vocabulary.near(asked) == {w: n for w, n in alike.items() if n <= most}
 
+    def test_the_shortest_word_that_may_have_two_errors_has_nine_letters(self):
+        vocabulary = Vocabulary(["libraries", "passport"])
+        assert vocabulary.near("lybraryes") == {"libraries": 2}
+        assert vocabulary.near("pazzport") == {}
+        assert vocabulary.near("pazsport") == {"passport": 1}
+
     def test_words_come_back_from_a_file(self, tmp_path):
         words = ["zebra", "müll", "Größe", "passport"]
         Vocabulary(words).write(tmp_path)

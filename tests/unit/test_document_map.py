@@ -179,6 +179,17 @@ class TestKept:
         with pytest.raises(InputError, match="was refitted meanwhile"):
             things.make_map(interfere)
 
+    def test_documents_that_are_added_and_indexed_meanwhile_are_no_error(self, things):
+        def interfere(stage, done, _total):
+            if (stage, done) == ("place", 750):
+                things.upsert([Document(id="new", text="cheese soup")])
+                things.compact()
+
+        before = things.status().index.snapshot
+        made = things.make_map(interfere)
+        assert things.status().index.snapshot != before
+        assert (len(made.ids), "new" in made.ids, made.documents) == (96, False, 97)
+
 
 class TestColours:
     def test_values(self, things):
@@ -270,6 +281,14 @@ class TestFiles:
         with (tmp_path / "map.csv").open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 assert row["name"] == row["id"].split()[0]
+
+    @pytest.mark.parametrize(
+        ("name", "begin"),
+        [("Map.HTML", b"<!doctype html>"), ("MAP.CSV", b"id,x,y"), ("map.Svg", b"<?xml")],
+    )
+    def test_an_ending_in_capitals_is_the_same_ending(self, things, tmp_path, name, begin):
+        things.draw_map(tmp_path / name)
+        assert (tmp_path / name).read_bytes().lower().startswith(begin)
 
     def test_an_unknown_field_or_ending_writes_nothing(self, things, tmp_path):
         with pytest.raises(InputError, match=r"has a field 'subjekt'; expected one of .*'subject'"):
