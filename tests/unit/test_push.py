@@ -120,6 +120,16 @@ class TestUrl:
         with pytest.raises(ConfigError, match=r"has no collection; expected \?collection=NAME"):
             url.option("collection")
 
+    def test_options_that_are_secrets_are_known_with_and_without_a_file(self):
+        url = TargetUrl.parse("x:///a?table=t&key=k3y&key_file=f&token_file=f")
+        url.check_options("table", secrets=["key", "token"])
+        with pytest.raises(
+            ConfigError, match="has no option 'key'; expected some of table, token$"
+        ):
+            url.check_options("table", secrets=["token"])
+        with pytest.raises(ConfigError, match="has no option 'key'; expected some of none$"):
+            url.check_options()
+
 
 class TestRegistry:
     def test_what_is_installed(self):
@@ -191,6 +201,13 @@ def test_a_table_is_counted_when_it_is_finished(faq, url, monkeypatch):
     faq.push(url)
     # milvus-lite counts what was written since it was last finished ten times slower
     assert calls == ["upsert", "finish", "count"]
+
+
+def test_another_number_of_rows_than_was_sent_is_an_error(faq, url, monkeypatch):
+    whole = ParquetTable.count
+    replace_method(monkeypatch, "count", lambda table: whole(table) - 1)
+    with pytest.raises(TargetChangedError, match="the table has 19 rows after a push of 20"):
+        faq.push(url)
 
 
 def test_a_table_is_finished_again_when_the_database_was_away(faq, url, monkeypatch):

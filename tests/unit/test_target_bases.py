@@ -10,6 +10,7 @@ from gem_index.targets import (
     TableTarget,
     TargetSchema,
     TargetUrl,
+    check_table_name,
     has_database,
     local_path,
 )
@@ -107,6 +108,17 @@ class TestUrl:
         with pytest.raises(ConfigError, match="a key that no header can hold") as caught:
             TargetUrl.parse("my://host/?key=schlüssel").header_secret("key")
         assert "schl" not in str(caught.value)
+
+
+class TestTableName:
+    @pytest.mark.parametrize("name", ["t", "Faq_2", "t" * 50])
+    def test_is_returned(self, name):
+        assert check_table_name(name) == name
+
+    @pytest.mark.parametrize("name", ["", "t" * 51, "a-b", 'a"b', "a b", "größe", "faq\n"])
+    def test_that_needs_quotes_or_leaves_no_room_for_endings(self, name):
+        with pytest.raises(ConfigError, match="found the table name .* at most 50 letters"):
+            check_table_name(name)
 
 
 class _Table:
