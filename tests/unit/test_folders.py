@@ -392,6 +392,15 @@ class TestSeveral:
         (moved / "bank.rst").unlink()
         assert counts(faq.upsert(FolderReader(moved), prune=True)) == (0, 0, 2, 1)
 
+    def test_a_folder_is_gone_if_a_file_has_the_place_of_its_parent(self, faq, folder, tmp_path):
+        (tmp_path / "parent").mkdir()
+        inner = folder.rename(tmp_path / "parent" / "inner")
+        faq.upsert(FolderReader(inner))
+        moved = inner.rename(tmp_path / "moved")
+        (tmp_path / "parent").rmdir()
+        (tmp_path / "parent").write_text("a file")
+        assert counts(faq.upsert(FolderReader(moved))) == (0, 0, 3, 0)
+
     def test_with_files_of_records(self, faq, folder, tmp_path):
         records = tmp_path / "r.jsonl"
         records.write_text('{"id": "r", "text": "a record"}\n')

@@ -222,6 +222,18 @@ class TestBackup:
             home.backup(tmp_path / "file" / "b")
         assert (tmp_path / "file").read_text() == "mine"
 
+    def test_links_and_locks_beside_the_files_are_not_copied(self, home, faq, tmp_path):
+        faq.upsert(documents(30))
+        faq.refit()
+        [folder] = (home.root / "collections/1").iterdir()
+        files = {path.name for path in folder.iterdir()}
+        (tmp_path / "secret").write_text("a file of somebody else")
+        (folder / "link").symlink_to(tmp_path / "secret")
+        (folder / "other.lock").touch()
+        home.backup(tmp_path / "b")
+        copied = tmp_path / "b" / folder.relative_to(home.root)
+        assert {path.name for path in copied.iterdir()} == files
+
     def test_others_write_meanwhile(self, home, faq, tmp_path):
         """The copy has the state of its beginning; folders that writers replace meanwhile are removed after it."""
         faq.upsert(documents(300))
