@@ -10,6 +10,7 @@ from gem_index.errors import (
     ConfigError,
     InputError,
 )
+from gem_index.text.chunking import Chunking
 
 
 class TestKinds:
@@ -122,6 +123,28 @@ class TestKinds:
             home.build("faq", documents(60), index="nonsense")
         with pytest.raises(ConfigError, match="expected auto, flat"):
             home.create_collection("other", index="PQ999")
+
+    @pytest.mark.parametrize(
+        "choice",
+        [
+            {"index": "auto"},
+            {"index": "sq8"},
+            {"chunking": Chunking(10)},
+            {"language": "de"},
+            {"language": "auto"},
+            {"index": "flat", "chunking": Chunking(10), "language": "none"},
+        ],
+        ids=str,
+    )
+    def test_a_build_with_the_same_documents_and_choices_makes_no_index(
+        self, home, vectors_folder, choice
+    ):
+        home.build("c", documents(60), vectors=str(vectors_folder), **choice)
+        collection = home.collection("c")
+        before = collection.status()
+        report = home.build("c", documents(60), **choice)
+        assert report.unchanged == 60
+        assert collection.status() == before
 
 
 class TestModes:
