@@ -119,4 +119,6 @@ def test_refuses_other_forms(where, message):
 
 
 def test_integers_beyond_64_bits_compare():
-    assert matching({"a": {"$lt": 2**70}}, [{"a": 1}]) == [{"a": 1}]
+    for beyond in (2**63 - 1, 2**63, 2**70):  # SQLite's integers have 64 bits
+        assert matching({"a": {"$lt": beyond}}, [{"a": 1}]) == [{"a": 1}]
+        assert matching({"a": {"$gt": -beyond - 1}}, [{"a": 1}]) == [{"a": 1}]

@@ -164,4 +164,5 @@ class TestReading:
         assert list(rows.texts_after(0)) == [(seq, f"text {i}") for i, seq in enumerate(seqs)]
         assert rows.texts(seqs[::-1]) == [f"text {i}" for i in range(4099, -1, -1)]
         assert list(rows.by_seq(seqs)) == seqs
+        assert rows.ids_of(rows.seqs()[::-1]) == [str(i) for i in range(4099, -1, -1)]
         assert list(rows.damaged()) == []

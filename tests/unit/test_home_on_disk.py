@@ -572,7 +572,12 @@ def test_a_home_that_can_only_be_read_here_and_is_written_elsewhere(read_only, t
 
 @pytest.mark.parametrize(
     ("beside", "opened"),
-    [((), "immutable=1"), (("-shm",), "immutable=1"), (("-shm", "-wal"), "mode=ro")],
+    [
+        ((), "immutable=1"),
+        (("-shm",), "immutable=1"),
+        (("-wal",), "immutable=1"),
+        (("-shm", "-wal"), "mode=ro"),
+    ],
 )
 def test_shared_memory_is_used_where_there_is_some_and_a_log(tmp_path, beside, opened):
     """What one of the two alone tells is that its owner died: the database is opened as it lies there."""

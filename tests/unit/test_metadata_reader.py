@@ -81,6 +81,23 @@ def test_a_field_with_many_numbers(home, small_vectors_folder, monkeypatch):
         assert found.count_by("number").distinct == len({n for n, _ in plain} - {None})
 
 
+@pytest.mark.parametrize(("count", "stored"), [(65_535, True), (65_536, False)])
+def test_a_field_has_as_many_values_as_codes_of_16_bits(tmp_path, count, stored):
+    writer = fields.FieldsWriter()
+    writer.append([f'{{"name": "n{i}", "same": 1}}' for i in range(count)])
+    writer.write(tmp_path / "fields")
+    found = fields.SnapshotFields(tmp_path / "fields")
+    assert found.names == (["name", "same"] if stored else ["same"])
+    assert found.left_out == ([] if stored else ["name"], False)
+    if stored:
+        column = found.column("name")
+        assert [column.values[column.codes[i] - 1] for i in (0, 1, -1)] == [
+            '"n0"',
+            '"n1"',
+            f'"n{count - 1}"',
+        ]
+
+
 def test_numbers_and_booleans_are_different_values(stored):
     stored.delete(where={"number": {"$gte": 0}})
     stored.delete([d.id for d in stored.documents()])
