@@ -11,7 +11,7 @@ import pytest
 
 from gem_index.errors import ConfigError, InputError
 from gem_index.index.fusion import MATCH_WEIGHT
-from gem_index.sparse import SparseEncoder, SparseVector
+from gem_index.sparse import SparseEncoder, SparseVector, WordFeatures
 from gem_index.text.analyzer import ENGLISH, Analyzer
 
 TEXTS = [
@@ -202,9 +202,44 @@ class TestStored:
         with pytest.raises(error, match=told):
             SparseEncoder.load(path)
 
+    def test_a_rule_makes_the_same_vectors_of_documents(self):
+        encoder = SparseEncoder.fit(TEXTS, Analyzer("de"))
+        again = SparseEncoder.of_rule(encoder.rule)
+        assert again.rule == encoder.rule
+        for one, other in zip(*(e.embed_documents(TEXTS) for e in (encoder, again)), strict=True):
+            assert one.indices.tolist() == other.indices.tolist()
+            assert one.values.tolist() == other.values.tolist()
+
+    @pytest.mark.parametrize(
+        ("rule", "told"),
+        [
+            ("", "expected an analyzer and mean_terms; push in full"),
+            ("[]", "push in full"),
+            ("{}", "push in full"),
+            ({"mean_terms": None}, "push in full"),
+            ({"version": 2}, "of version 2; expected 1; upgrade"),
+        ],
+    )
+    def test_a_wrong_rule(self, rule, told):
+        if isinstance(rule, dict):
+            rule = json.dumps(json.loads(SparseEncoder.fit(TEXTS, ENGLISH).rule) | rule)
+        with pytest.raises(ConfigError, match=told):
+            SparseEncoder.of_rule(rule)
+
     @pytest.mark.parametrize("texts", ["one", 5, [3], {"a": 1}])
     def test_wrong_texts(self, texts):
         with pytest.raises(InputError):
             SparseEncoder.fit(texts, ENGLISH)
         with pytest.raises(InputError):
             SparseEncoder.fit(TEXTS, ENGLISH).embed_documents(texts)
+
+
+def test_features_are_the_vectors_and_the_words_beside_them():
+    words = WordFeatures(SparseEncoder.fit(TEXTS, ENGLISH), TEXTS)
+    vectors = np.arange(6, dtype=np.float32).reshape(3, 2)
+    found = words.beside(vectors, ["passport", "zebras", "zebras bank"])
+    assert (found.shape, found.dtype) == ((3, 2 + words.count), np.float32)
+    np.testing.assert_array_equal(found[:, :2].toarray(), vectors)
+    of_words = found[:, 2:].toarray()
+    assert np.count_nonzero(of_words, axis=1).tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(of_words, words.transform(["passports", "", "banks"]).toarray())
