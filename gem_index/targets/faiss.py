@@ -109,18 +109,13 @@ class FaissTarget(FolderTarget[FaissTable]):
     ----------
     url : TargetUrl
         ``faiss:///folder``; the option ``factory`` chooses another index than the exact ``Flat``. URLs with different
-        factories name the same target: the next push of changes builds the index of its own URL.
-
-    Raises
-    ------
-    ConfigError
-        If FAISS does not know the factory.
+        factories name the same target: the next push of changes builds the index of its own URL. A table is neither
+        created nor opened if FAISS does not know the factory, or if the factory does not suit the table's dimension.
     """
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url, "factory")
         self._factory = url.options.get("factory")
-        make_index(64, _FACTORY if self._factory is None else self._factory)
         self.url = replace(url, options={})
 
     def stores_json(self, texts: Sequence[str]) -> bool:  # noqa: ARG002 - of the protocol
@@ -129,14 +124,20 @@ class FaissTarget(FolderTarget[FaissTable]):
 
     def open_table(self, folder: Path) -> FaissTable:
         """Return the table in a folder."""
-        return FaissTable(folder, self._factory)
+        table = FaissTable(folder, self._factory)
+        self._check_factory(table.schema)
+        return table
 
     def create_table(self, folder: Path, schema: TargetSchema) -> FaissTable:
         """Create an empty table."""
         require_pyarrow()
-        make_index(schema.dimension, _FACTORY if self._factory is None else self._factory)
+        self._check_factory(schema)
         create_manifest(folder, schema, {"files": {}})
         return FaissTable(folder, self._factory)
+
+    def _check_factory(self, schema: TargetSchema) -> None:
+        if self._factory is not None:
+            make_index(schema.dimension, self._factory)
 
 
 def make_index(dimension: int, factory: str) -> Any:

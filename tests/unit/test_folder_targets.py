@@ -46,6 +46,12 @@ def test_a_file_is_not_a_folder(faq, tmp_path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("scheme", ["parquet", "faiss"])
+def test_a_host_is_refused(scheme):
+    with pytest.raises(ConfigError, match=f"names a host; expected {scheme}:///FOLDER"):
+        open_target(f"{scheme}://server/table")
+
+
 @pytest.mark.parametrize("state", ["live", "staged", "old"])
 @pytest.mark.parametrize("work", ["create", "stage", "switch", "drop"])
 def test_a_folder_of_others_stays_whatever_its_folders_are_called(tmp_path, state, work):
@@ -233,3 +239,14 @@ class TestFaiss:
         with pytest.raises(ConfigError, match="FAISS makes no index"):
             faq.push(f"faiss://{tmp_path}/index?factory={factory}")
         assert not (tmp_path / "index").exists()
+        faq.push(f"faiss://{tmp_path}/index")
+        [before] = (tmp_path / "index/live").glob("*.parquet")
+        faq.upsert([Document(id="new", text="the river")])
+        with pytest.raises(ConfigError, match="FAISS makes no index .* of 24 dimensions"):
+            faq.push(f"faiss://{tmp_path}/index?factory={factory}")
+        assert list((tmp_path / "index/live").glob("*.parquet")) == [before]
+
+    def test_a_factory_for_the_dimension_of_the_table(self, faq, tmp_path):
+        """24 numbers have twelve equal parts; 64 numbers have not."""
+        assert faq.push(f"faiss://{tmp_path}/index?factory=PQ12x2").added == 20
+        assert open_target(f"faiss://{tmp_path}/index?factory=PQ12x2").live().count() == 20
