@@ -110,12 +110,23 @@ class FaissTarget(FolderTarget[FaissTable]):
     url : TargetUrl
         ``faiss:///folder``; the option ``factory`` chooses another index than the exact ``Flat``. URLs with different
         factories name the same target: the next push of changes builds the index of its own URL. A table is neither
-        created nor opened if FAISS does not know the factory, or if the factory does not suit the table's dimension.
+        created nor opened if the factory does not suit the table's dimension.
+
+    Raises
+    ------
+    ConfigError
+        If FAISS does not know the factory.
     """
 
     def __init__(self, url: TargetUrl) -> None:
         super().__init__(url, "factory")
         self._factory = url.options.get("factory")
+        try:
+            self._check_factory(64)
+        except ConfigError as error:
+            # any other reason is one of 64 dimensions; the dimension of the table is not known yet
+            if "could not parse" in str(error.__cause__):
+                raise
         self.url = replace(url, options={})
 
     def stores_json(self, texts: Sequence[str]) -> bool:  # noqa: ARG002 - of the protocol
@@ -125,19 +136,19 @@ class FaissTarget(FolderTarget[FaissTable]):
     def open_table(self, folder: Path) -> FaissTable:
         """Return the table in a folder."""
         table = FaissTable(folder, self._factory)
-        self._check_factory(table.schema)
+        self._check_factory(table.schema.dimension)
         return table
 
     def create_table(self, folder: Path, schema: TargetSchema) -> FaissTable:
         """Create an empty table."""
         require_pyarrow()
-        self._check_factory(schema)
+        self._check_factory(schema.dimension)
         create_manifest(folder, schema, {"files": {}})
         return FaissTable(folder, self._factory)
 
-    def _check_factory(self, schema: TargetSchema) -> None:
+    def _check_factory(self, dimension: int) -> None:
         if self._factory is not None:
-            make_index(schema.dimension, self._factory)
+            make_index(dimension, self._factory)
 
 
 def make_index(dimension: int, factory: str) -> Any:

@@ -242,9 +242,14 @@ class TestFaiss:
         faq.push(f"faiss://{tmp_path}/index")
         [before] = (tmp_path / "index/live").glob("*.parquet")
         faq.upsert([Document(id="new", text="the river")])
-        with pytest.raises(ConfigError, match="FAISS makes no index .* of 24 dimensions"):
+        with pytest.raises(ConfigError, match="FAISS makes no index"):
             faq.push(f"faiss://{tmp_path}/index?factory={factory}")
         assert list((tmp_path / "index/live").glob("*.parquet")) == [before]
+
+    @pytest.mark.parametrize("factory", ["Nonsense", "", "PQ"])
+    def test_an_unknown_factory_is_refused_before_there_is_a_table(self, faq, tmp_path, factory):
+        with pytest.raises(ConfigError, match="FAISS makes no index"):
+            faq.push(f"faiss://{tmp_path}/index?factory={factory}", dry_run=True)
 
     def test_a_factory_for_the_dimension_of_the_table(self, faq, tmp_path):
         """24 numbers have twelve equal parts; 64 numbers have not."""
