@@ -5,8 +5,9 @@ import pytest
 
 from gem_index import Document, GemEncoder, Home
 from gem_index.collection.state import texts
-from gem_index.collection.write.building import use_index
+from gem_index.collection.write.building import use_chunking, use_index
 from gem_index.index import checkpoint
+from gem_index.text.chunking import Chunking
 
 TEXTS = [f"how do I renew visa number {i} at the {word} bank" for i in range(50) for word in "ab"]
 
@@ -100,6 +101,16 @@ def test_starts_again_when_the_documents_changed(made, work):
     collection.upsert([Document(id="new", text="a new document about a river")])
     collection.refit()
     assert (work.fits, work.encoded) == (1, 101)
+
+
+def test_starts_again_when_the_chunking_changed(made, work):
+    collection = made("home")
+    cut(collection, work, 60)
+    assert use_chunking(collection.access, Chunking(10))
+    collection.refit()
+    assert work.fits == 1
+    assert collection.verify() == []
+    assert collection.search("at the bank", 1, pieces=True)[0].piece is not None
 
 
 @pytest.mark.parametrize(
