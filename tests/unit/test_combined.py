@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gem_index import CombinedEncoder, GemConfig, GemEncoder, open_vectors
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import ConfigError, CorruptionError, InputError
 from gem_index.gem.specification import EncoderSpec, read_specification
 
 TEXTS = [
@@ -53,6 +53,17 @@ class TestCombinedEncoder:
             CombinedEncoder(encoders).fit(TEXTS).fingerprint,
         }
         assert len(prints) == 5
+
+    def test_a_file_whose_components_were_changed_is_refused(self, encoders, tmp_path):
+        path = tmp_path / "m.safetensors"
+        combined = CombinedEncoder(encoders).fit(TEXTS)
+        combined.save(path)
+        assert combined.reloaded(path).fingerprint == combined.fingerprint
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(CorruptionError, match="no longer has the components"):
+            combined.reloaded(path)
 
     @pytest.mark.parametrize(
         "weights",

@@ -458,7 +458,7 @@ class TestStoring:
 
     def test_components_must_fit_the_vectors(self, small_vectors):
         with pytest.raises(ConfigError, match="3 dimensions and vectors of 24"):
-            GemEncoder(small_vectors, components=Components(np.eye(3), np.ones(3), 1))
+            GemEncoder(small_vectors, components=Components(np.ones((2, 3)), np.ones(2), 1))
 
 
 class TestBatches:
