@@ -127,6 +127,18 @@ class TestSql:
         assert filled.live().count() == 5
         assert filled.staged().count() == 1
 
+    def test_rows_of_others_have_json_as_values(self, path: Path, url: str) -> None:
+        execute(
+            path,
+            "CREATE TABLE faq (key INTEGER, info JSON, raw BLOB)",
+            """INSERT INTO faq VALUES (1, '{"a": [1, "ü"]}', 'x'), (2, NULL, NULL), (3, 'null', 'y')""",
+        )
+        assert list(open_target(url).rows()) == [
+            {"key": 1, "info": {"a": [1, "ü"]}},
+            {"key": 2, "info": None},
+            {"key": 3, "info": None},
+        ]
+
     def test_drop_leaves_other_tables(self, path: Path, filled) -> None:
         execute(path, "CREATE TABLE mine (a INTEGER)")
         filled.stage(PLANE)
