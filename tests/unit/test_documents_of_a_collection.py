@@ -109,6 +109,14 @@ def test_a_filter_that_is_too_large_for_sqlite(faq, where):
         faq.count(where)
 
 
+def test_the_first_eight_fields_are_named(faq):
+    fields = {f"field {i:02}": 1 for i in range(12)}
+    faq.upsert([Document(id="many", text="a river", metadata=fields)])
+    first = ", ".join(f"'{name}'" for name in list(fields)[:8])
+    with pytest.raises(FilterError, match=f"the fields are {first}$"):
+        faq.count({"zzz": 1})
+
+
 def test_an_empty_collection_names_no_fields(home, vectors_folder):
     empty = home.create_collection("empty", vectors=str(vectors_folder))
     assert empty.count({"n": 1}) == 0
