@@ -286,8 +286,8 @@ class QueryReader:
                 self.highest = value
         except (TypeError, ArithmeticError) as error:
             raise InputError(
-                f"the column {quoted(self.since)} holds {quoted(_revived(self.highest), 40)} and "
-                f"{quoted(_revived(value), 40)}, which cannot be compared; expected values of one type"
+                f"the column {quoted(self.since)} holds {_shown(self.highest)} and {_shown(value)}, "
+                "which cannot be compared; expected values of one type"
             ) from error
 
 
@@ -318,6 +318,14 @@ def _revived(value: Any) -> Any:
         ((kind, text),) = value.items()
         return _KINDS[kind](text)
     return value
+
+
+def _shown(value: Any) -> str:
+    """Return a stored value for a message: times and decimal numbers as their plain text."""
+    if isinstance(value, dict):
+        (text,) = value.values()
+        return str(text)
+    return quoted(value, 40)
 
 
 def _file_of(url: sa.URL) -> Path | None:

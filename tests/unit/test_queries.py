@@ -1,6 +1,7 @@
 """The rows of a SQL query as documents, and only those that have changed; on SQLite (PostgreSQL: plugins/postgresql)."""
 
 import datetime
+import decimal
 import sqlite3
 
 import pytest
@@ -290,6 +291,16 @@ class TestOfAnyDatabase:
             InputError, match="the column 'n' holds 1 and 'x', which cannot be compared"
         ):
             list(QueryReader(url, "select * from t", since="n"))
+
+    def test_a_number_that_is_none_cannot_be_compared(self, url, database):
+        sqlite3.register_converter("numeric", lambda value: decimal.Decimal(value.decode()))
+        change(database, "create table t (id integer, text text, n numeric)")
+        change(database, "insert into t values (1, 'a', 1.5), (2, 'b', 'nan')")
+        typed = f"{url}?detect_types={sqlite3.PARSE_DECLTYPES}"
+        with pytest.raises(
+            InputError, match=r"the column 'n' holds 1\.5 and NaN, which cannot be compared"
+        ):
+            list(QueryReader(typed, "select id, text, n from t", since="n"))
 
     def test_ids_that_are_none_do_not_hinder_pruning(self, faq, url, database):
         change(database, "create table t (id, text text)")
