@@ -14,6 +14,7 @@ from gem_index.readers.cleaning import (
 HTML = [
     ("<p>Hello <b>you</b> &amp; me</p><p>Second</p>", "Hello you & me\n\nSecond"),
     ("one<br>two<BR/>three", "one\ntwo\nthree"),
+    ("in\n  one line<br>second", "in one line\nsecond"),
     ("<ul>\n<li>a</li>\n<li>b</li>\n</ul>", "a\nb"),
     ("<table><tr><td>1</td><td>2</td></tr><tr><td>3</td></tr></table>end", "1 2\n3\n\nend"),
     ("<p>in\n   one\tline</p>", "in one line"),

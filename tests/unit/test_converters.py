@@ -123,8 +123,11 @@ class TestText:
         page = page_of(tmp_path, "a.html", html.encode("iso-8859-15"))
         assert (page.title, "5 €" in page.text) == ("Café", True)
 
-    def test_a_title_that_a_program_wrote_is_not_one(self, tmp_path):
-        page = page_of(tmp_path, "a.pdf", pdf_of("A real first line", title="report.docx"))
+    @pytest.mark.parametrize(
+        "title", ["report.docx", "REPORT.DOC", "Untitled", "Microsoft Word - a letter", " ", ""]
+    )
+    def test_a_title_that_a_program_wrote_is_not_one(self, tmp_path, title):
+        page = page_of(tmp_path, "a.pdf", pdf_of("A real first line", title=title))
         assert page.title == "A real first line"
 
     def test_the_pages_of_a_pdf_stay_apart(self, tmp_path):
@@ -367,6 +370,25 @@ class TestWord:
         presentation.core_properties.title = "Slides of the company"
         presentation.save(str(tmp_path / "a.pptx"))
         assert pages(tmp_path / "a.pptx")[0].title == "Parcels"
+
+    def test_tables_and_groups_of_slides_are_read(self, tmp_path):
+        from pptx import Presentation
+        from pptx.util import Cm
+
+        WRITERS["a.pptx"](tmp_path / "a.pptx", SENTENCE)
+        presentation = Presentation(str(tmp_path / "a.pptx"))
+        shapes = presentation.slides[0].shapes
+        table = shapes.add_table(2, 2, 0, 0, Cm(8), Cm(2)).table
+        for row, texts in enumerate((("weight", "price"), ("2 kg", "9 €"))):
+            for column, text in enumerate(texts):
+                table.cell(row, column).text = text
+        group = shapes.add_group_shape()
+        box = group.shapes.add_group_shape().shapes.add_textbox(0, 0, Cm(8), Cm(2))
+        box.text_frame.text = "in a group of a group"
+        presentation.save(str(tmp_path / "a.pptx"))
+
+        text = pages(tmp_path / "a.pptx")[0].text
+        assert "weight | price\n2 kg | 9 €\nin a group of a group" in text
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,14 @@ def test_auto(tmp_path, encoding, packed):
         ]
 
 
+def test_control_characters_do_not_make_utf_8_another_encoding(tmp_path):
+    text = "Zur\u00fcck \x02 \x1b[1mbold\x1b[0m"
+    path = write(tmp_path / "x.txt", text.encode())
+    notes = []
+    assert list(DocumentReader([path], encoding="auto", on_end=notes.extend).texts()) == [text]
+    assert notes == []
+
+
 def test_what_decodes_alike_is_the_common_encoding(tmp_path):
     text = "Wie heißt die Straße? Größe und Übermaß kosten für Schüler nichts."
     path = write(tmp_path / "x.txt", text.encode("cp1250"))

@@ -460,6 +460,13 @@ class TestPush:
         assert guide.text.split() == corpus[0].text.split()
         assert dict(guide.metadata) == {"lang": "en"}
 
+    def test_pulled_pieces_of_a_long_text_are_in_order(self, cut, home, tmp_path):
+        text = "\n\n".join(f"{FILLER}Paragraph {number}." for number in range(60))
+        cut.upsert([Document(id="long", text=text)])
+        cut.push(f"parquet://{tmp_path}/out")
+        pull(home, f"parquet://{tmp_path}/out", "again")
+        assert home.collection("again").get(["long"])[0].text.split() == text.split()
+
     def test_pages_travel_and_come_back(self, cut, home, tmp_path):
         text = f"{FILLER * 4}\n\n\f{BANK * 4}\n\n\f\n{VISA * 3}"
         cut.upsert(
