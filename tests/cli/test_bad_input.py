@@ -160,6 +160,7 @@ def test_bad_vector_folder(gem, faq, state, vectors_folder):
             "no vectors are named 'wordlama': did you mean wordllama",
         ),
         (("vectors", "show", "wordlama"), "did you mean wordllama"),
+        (("vectors", "export", "wordlama", "-o", "x.txt"), "did you mean wordllama"),
         (("vectors", "remove", "glove"), "no registered vectors are named 'glove'"),
         (("search", "faq", "visa", "-k", "0"), "k is 0; expected a whole number of at least 1"),
         (("search", "faq", "visa", "-k", "many"), "Invalid value for '-k'"),

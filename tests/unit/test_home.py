@@ -36,6 +36,23 @@ class TestHome:
             home.create_collection("x", vectors="tinny")
         assert [s.name for s in home.collections()] == ["faq"]
 
+    @pytest.mark.parametrize(
+        ("use", "near"),
+        [
+            (lambda home: home.vectors.export("tinny", "x.txt"), "tiny"),
+            (lambda home: home.vectors.export("wordlama", "x.txt"), "wordllama"),
+            (lambda home: home.vectors.describe("wordlama"), "wordllama"),
+            (lambda home: home.vectors.remove("tinny"), "tiny"),
+            (lambda home: home.models.remove("mime"), "mine"),
+            (lambda home: home.keys.remove("shoq"), "shop"),
+        ],
+    )
+    def test_near_names_of_what_is_there_are_suggested(self, home, faq, use, near):
+        home.models.fit("mine", TEXTS, vectors="tiny")
+        home.keys.add("shop")
+        with pytest.raises(UnknownNameError, match=f"did you mean {near}"):
+            use(home)
+
     def test_a_name_is_taken_once(self, home, faq, vectors_folder):
         with pytest.raises(NameTakenError, match="the collection faq exists already"):
             home.create_collection("faq")

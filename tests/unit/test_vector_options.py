@@ -7,6 +7,7 @@ from gem_index import GemConfig, open_vectors
 from gem_index.errors import ConfigError, InputError, VectorFormatError
 from gem_index.gem.recommended import recommended_config
 from gem_index.vectors.combined import CombinedVectors
+from gem_index.vectors.formats.base import ROWS_AT_ONCE
 from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.options import SourceOptions
@@ -84,6 +85,15 @@ class TestLookup:
         source, _ = stored(folder, tmp_path, limit=3)
         assert list(source.vocabulary) == WORDS[:3]
         assert source.lookup(["bank"])[1].tolist() == [True]
+
+    def test_limit_beyond_the_rows_that_are_read_at_once(self, tmp_path):
+        words = [f"w{number}" for number in range(3 * ROWS_AT_ONCE)]
+        (tmp_path / "many").mkdir()
+        (tmp_path / "many" / "words.txt").write_text("\n".join(words) + "\n")
+        np.save(tmp_path / "many" / "matrix.npy", np.ones((len(words), 2), np.float32))
+        limit = ROWS_AT_ONCE + 1
+        source = open_unstored(read_vectors(tmp_path / "many"), SourceOptions(limit=limit))
+        assert list(source.vocabulary) == words[:limit]
 
     def test_limit_of_a_text_whose_header_announces_more(self, tmp_path):
         (tmp_path / "v.vec").write_text("3 2\na 1 2\nb 3 4\nc 5 6\n")

@@ -210,6 +210,7 @@ class TestHostileModels:
             ({"words": [b"x" * (1 << 22)]}, "word 1"),
             ({"words": [b"x" * 60_000] * 50, "shortest": 1, "longest": 32}, "expected at most 1000 n-grams per word"),
             ({"words": [b"x" * 60_000], "dimension": 65_536}, "expected at most 1000 n-grams per word"),
+            ({"words": [b"a", b"x" * 60_000]}, "has 2 words of up to 60000 bytes with n-grams of 3 to 6 characters"),
         ],
     )  # fmt: skip
     def test_absurd_ones_are_refused(self, tmp_path, arguments, message):
@@ -237,6 +238,13 @@ class TestHostileModels:
         content = model_of([b"a", b"river"])
         with pytest.raises(VectorFormatError, match=r"m\.bin"):
             self.opened(tmp_path, content[: content.rindex(b"\0" + struct.pack("<qq", 2, 1)) - 4])
+
+    @pytest.mark.parametrize("change", [-1, 1])
+    def test_a_byte_more_or_less_than_the_matrices_have(self, tmp_path, change):
+        content = model_of([b"a", b"river"])
+        size = len(content)
+        with pytest.raises(VectorFormatError, match=f"has {size + change} bytes; expected {size}"):
+            self.opened(tmp_path, (content + b"\0")[: size + change])
 
     def test_a_quantised_output_is_not_looked_at(self, tmp_path):
         content = model_of([b"a", b"river"])

@@ -301,6 +301,10 @@ HOSTILE = {
         text("index_to_key"), b"](" + text("x" * 100_000) + b"\x94" + b"h\x00" * 99_999 + b"e",
         text("vectors"), array(100_000),
     ),
+    "an array of signs that are no bytes": with_state(
+        text("index_to_key"), b"](" + text("a") + b"e", text("vectors"),
+        array(1).replace(b"B\x04\0\0\0" + bytes(4), b"c_codecs\nencode\n(" + text("\u0100" * 4) + text("latin1") + b"tR"),
+    ),
     "an array of 2^70": with_state(
         text("index_to_key"), LIST, text("vectors"), b"cx._reconstruct\nx\n)R(K\x01\x8a\x09" + bytes(8)
         + b"\x40\x85NNNtb",

@@ -98,8 +98,10 @@ class TestSpacy:
             read_vectors(folder)
         assert gc.isenabled()
 
-    @pytest.mark.parametrize("name", ["__main__", "json"])
-    def test_names_that_are_not_pipelines(self, home, name):
+    @pytest.mark.parametrize("name", ["__main__", "json", "without_init"])
+    def test_names_that_are_not_pipelines(self, home, tmp_path, monkeypatch, name):
+        (tmp_path / "site" / "without_init").mkdir(parents=True)
+        monkeypatch.syspath_prepend(str(tmp_path / "site"))
         with pytest.raises(InputError, match="no file, address or known vectors"):
             home.vectors.add("x", name)
 
