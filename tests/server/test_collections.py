@@ -121,6 +121,16 @@ class TestCreate:
         assert home.collections() == []
         assert home.vectors.list() == before
 
+    @pytest.mark.parametrize("vectors", ["{}", "wordllama+{}", "wordllama*0.5+{}*2"])
+    def test_word_vectors_in_a_file_of_the_server_are_refused(
+        self, client, home, vectors_folder, vectors
+    ):
+        body = {"name": "x", "vectors": vectors.format(vectors_folder)}
+        answer = client.post("/collections", json=body)
+        assert answer.status_code == 404
+        assert "no word vectors are named '/" in answer.json()["error"]["message"]
+        assert home.collections() == []
+
 
 class TestDocuments:
     def test_stored_ones_are_read_back(self, client, faq):

@@ -308,6 +308,18 @@ class TestExplain:
         }
         assert "encoders" not in answer
 
+    def test_only_the_strongest_pairs_of_words_are_returned(self, local):
+        text = "where can I open a bank account and get a cheap loan for my phone"
+        asked = {"collection": "faq", "query": text, "k": 1, "why": True}
+        [hit] = local.answer("search", **asked)["results"]
+        assert len(hit["why"]) == 5
+        pairs = local.answer("explain", collection="faq", text=text, **{"with": text})["match"][
+            "pairs"
+        ]
+        assert len(pairs) == 20
+        shares = [abs(pair["share"]) for pair in pairs]
+        assert shares == sorted(shares, reverse=True)
+
 
 class TestAdd:
     def test_is_found_at_once_and_on_the_disk(self, stored, either, request):
@@ -366,6 +378,7 @@ class TestBadArguments:
             ("search", {"collection": "faq", "query": "a", "k": 0}, "k is 0; expected greater"),
             ("search", {"collection": "faq", "query": "a", "mode": "bm25"}, "'bm25'; expected 'hybrid', 'dense' or"),
             ("search", {"collection": "faq", "query": "a", "kk": 1}, "no argument 'kk'; expected collection, query"),
+            ("search", {"collection": "faq", "query": "a", "Query": "b"}, "no argument 'Query'; expected"),
             ("search", {"collection": "faq", "query": "a", "where": "x"}, "where is 'x'; expected"),
             ("search", {"collection": "faq", "query": "visa", "where": {"$x": 1}}, "the filter names '$x'"),
             ("search", {"collection": "faq", "query": "visa", "where": {"nope": 1}}, "nope"),
@@ -382,6 +395,11 @@ class TestBadArguments:
     )  # fmt: skip
     def test_are_told_on_a_line(self, either, tool, arguments, told):
         assert told in either.problem(tool, **arguments)
+
+    def test_capital_letters_in_names_are_none(self, local):
+        asked = {"collection": "faq", "query": "renew a visa", "k": 2}
+        capital = {name.title(): value for name, value in asked.items()}
+        assert local.answer("search", **capital) == local.answer("search", **asked)
 
     def test_a_tool_that_does_not_exist(self, either):
         with pytest.raises(

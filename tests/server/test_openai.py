@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gem_index import Home, open_provider
+from gem_index.server import models
 
 TEXTS = ["renew a passport", "open a bank account", "", "?!"]
 
@@ -86,15 +87,17 @@ class TestModels:
     def test_default_fitted_and_those_of_collections(self, client, home):
         home.models.fit("mine", ["renew a passport", "open a bank account"])
         home.create_collection("faq")
-        models = {each["id"]: each for each in client.get("/v1/models").json()["data"]}
-        assert set(models) == {"gem-index", "gem-index-embeddings", "mine", "collection:faq"}
-        assert models["mine"]["fingerprint"] == home.models.open("mine").fingerprint
-        assert {model["dimension"] for model in models.values()} == {256}
+        found = {each["id"]: each for each in client.get("/v1/models").json()["data"]}
+        assert set(found) == {"gem-index", "gem-index-embeddings", "mine", "collection:faq"}
+        assert found["mine"]["fingerprint"] == home.models.open("mine").fingerprint
+        assert {model["dimension"] for model in found.values()} == {256}
         alone = client.get("/v1/models/collection:faq").json()
         assert alone["dimension"] == 256
         assert alone["fingerprint"] == home.collection("faq").encoder.fingerprint
 
-    def test_a_name_with_embed_is_the_default_model_or_the_model_that_has_it(self, client, home):
+    def test_a_name_with_embed_is_the_default_model_or_the_model_that_has_it(
+        self, client, home, monkeypatch
+    ):
         """n8n shows only names that contain "embed"."""
         asked = {"input": "a bank", "model": "gem-index-embeddings"}
 
@@ -104,7 +107,7 @@ class TestModels:
 
         assert answered() == open_provider(home=home).encoder.encode(["a bank"])[0].tolist()
         home.models.fit("gem-index-embeddings", ["renew a passport", "open a bank account"])
-        client.app.state.context.models._named.clear()
+        monkeypatch.setattr(models, "_FRESH", 0.0)  # as after a second
         expected = home.models.open("gem-index-embeddings").encode(["a bank"])[0]
         assert answered() == expected.tolist()
         names = [each["id"] for each in client.get("/v1/models").json()["data"]]
@@ -118,7 +121,7 @@ class TestModels:
             row = client.post("/v1/embeddings", json={"input": "bank", "model": name}).json()
             assert np.array_equal(np.float32(row["data"][0]["embedding"]), expected)
 
-    def test_a_name_follows_its_model(self, client, home):
+    def test_a_name_follows_its_model(self, client, home, monkeypatch):
         faq = home.create_collection("faq")
         asked = {"input": "a river bank", "model": "collection:faq"}
         before = client.post("/v1/embeddings", json=asked).json()["data"]
@@ -126,7 +129,7 @@ class TestModels:
             [(str(i), text) for i, text in enumerate(["a river bank", "a boat", "some water"])]
         )
         faq.refit()
-        client.app.state.context.models._named.clear()  # as after a second
+        monkeypatch.setattr(models, "_FRESH", 0.0)  # as after a second
         after = client.post("/v1/embeddings", json=asked).json()["data"]
         assert before != after
         expected = faq.encoder.encode(["a river bank"])[0]
