@@ -53,6 +53,15 @@ class TestBodies:
                 == "the body has more than 100 bytes; expected fewer"
             )
 
+    @pytest.mark.parametrize("size", [25, 100])
+    def test_a_body_as_large_as_the_limits_is_read(self, home, size):
+        body = b'{"input": "a"}'.ljust(100)
+        with limited(home, body=100, memory=100) as client:
+            parts = (body[begin : begin + size] for begin in range(0, 100, size))
+            for content in (body, parts):
+                answer = client.post("/v1/embeddings", content=content)
+                assert answer.status_code == 200, answer.text
+
     def test_bodies_of_all_requests_are_bounded(self, home):
         with limited(home, memory=100) as client:
             answer = client.post("/v1/embeddings", content=b" " * 101)

@@ -188,6 +188,9 @@ class TestDocument:
         assert operation["summary"]
         assert operation["description"]
         assert set(operation["responses"]) >= ERRORS
+        told = {status: operation["responses"][status]["description"] for status in ERRORS}
+        assert told["401"] == "The key is missing or unknown."
+        assert len(set(told.values())) == len(ERRORS)  # each says its own reason
 
     @pytest.mark.parametrize("label", [label for label in OPERATIONS if label.startswith("P")])
     def test_an_example_of_a_body_is_accepted(self, document, http, label):
