@@ -51,6 +51,16 @@ def test_results_are_those_of_one_machine(threads, inputs, encoder, tmp_path, ho
     assert built.report.documents == home.collection("faq").count() == documents
 
 
+def test_the_options_name_the_fields_of_files(threads, encoder, tmp_path):
+    path = tmp_path / "named.jsonl"
+    path.write_text('{"key": 1, "title": "a bank", "body": "open on Monday", "text": "no"}\n')
+    options = PartitionOptions(id_field="key", text_fields=("title", "body"))
+    encode(threads, encoder, str(path), tmp_path / "out", options=options, texts=True)
+    (part,) = (tmp_path / "out").glob("part-*")
+    [row] = pq.read_table(part).to_pylist()
+    assert (row["id"], row["text"]) == ("1", "a bank\n\nopen on Monday")
+
+
 def test_a_bad_record_is_named_in_the_log_of_its_worker(threads, encoder, tmp_path, caplog):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"id": "1", "text": "a bank"}\n{"id": "2"}\n')

@@ -117,6 +117,23 @@ def test_bad_rows_are_named_or_skipped(tmp_path):
     assert errors[1].problem.endswith(str(errors[1].advice))
 
 
+def test_a_partition_of_bad_rows_alone_is_skipped(tmp_path):
+    path = tmp_path / "x.jsonl"
+    lines = [f'{{"id": "{number}", "text": "tea"}}' for number in range(200)]
+    lines[50:150] = ['{"id": "bad", "text": 5}'] * 100
+    path.write_text("\n".join(lines))
+    partitions = plan(DocumentReader([str(path)]), partition_bytes=1024, skip=True)
+    reports = [PartReport() for _ in partitions]
+    documents = [
+        document.id
+        for part, report in zip(partitions, reports, strict=True)
+        for document in part.documents(None, report)
+    ]
+    assert documents == [str(number) for number in (*range(50), *range(150, 200))]
+    assert sum(report.skipped for report in reports) == 100
+    assert any(report.skipped and not report.rows for report in reports)
+
+
 def test_a_changed_file_is_refused(inputs):
     partitions = plan(DocumentReader(inputs))
     os.utime(inputs[0], (1, 1))

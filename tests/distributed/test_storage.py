@@ -161,3 +161,19 @@ def test_storage_without_atomic_uploads_is_renamed(tmp_path):
     folder.remove("x")
     folder.remove("x")
     assert folder.names() == []
+
+
+def test_a_file_that_another_machine_has_replaced_is_read_whole(storage):
+    folder = OutputFolder.of("s3://shared/out", storage)
+    system = fsspec.filesystem("s3", **storage)
+    system.mkdir("shared")
+    system.pipe_file("shared/out/part", b"short")
+    assert folder.names() == ["part"]
+    elsewhere = s3fs.S3FileSystem(**storage, skip_instance_cache=True)
+    elsewhere.pipe_file("shared/out/part", b"a longer content")
+    with folder.opened("part") as file:
+        assert file.read() == b"a longer content"
+    elsewhere.pipe_file("shared/out/part", b"the longest of all contents")
+    assert folder.read("part") == b"the longest of all contents"
+    elsewhere.pipe_file("shared/out/second", b"")
+    assert folder.names() == ["part", "second"]
