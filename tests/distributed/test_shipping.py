@@ -11,7 +11,8 @@ import numpy as np
 import platformdirs
 import pytest
 
-from cluster_processes import cache_of, refuse
+from cluster_processes import cache_of, free_port, refuse, scheduler_and_workers
+from distributed import Client
 from gem_index import GemEncoder
 from gem_index.distributed import encode, shipping
 from gem_index.errors import FingerprintMismatchError, InputError, WorkerMismatchError
@@ -115,6 +116,22 @@ def test_a_cluster_is_sent_what_it_lacks(client, inputs, encoder, tmp_path, monk
     encode(client, encoder, inputs, tmp_path / "again")
     assert (kept / "vectors.json").stat().st_mtime_ns == written
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
+
+
+def test_workers_of_a_machine_that_share_no_folder_are_each_sent_them(
+    inputs, encoder, tmp_path, monkeypatch
+):
+    hidden(monkeypatch)
+    caches = [tmp_path / name / "gem-index" for name in ("one", "two")]
+    environments = [{"XDG_CACHE_HOME": str(cache.parent)} for cache in caches]
+    with (
+        scheduler_and_workers(tmp_path, free_port(), 2, environments) as (address, _),
+        Client(address, set_as_default=False, timeout=30) as client,
+    ):
+        client.wait_for_workers(2, timeout=30)
+        encode(client, encoder, inputs, tmp_path / "out")
+    for cache in caches:
+        assert (cache / "vectors" / encoder.vectors.fingerprint / "vectors.json").is_file()
 
 
 def test_a_worker_without_room_is_named(client, inputs, small_vectors, tmp_path, monkeypatch):
