@@ -66,6 +66,8 @@ def test_a_collection_over_several_encoders(gem, faq_file, tmp_path):
     assert gem("fit", "both", faq_file, "--config", config, "--json").status == 0
     (model,) = gem("models", "list", "--json").json
     assert [part["weight"] for part in model["config"]["encoders"]] == [1.0, 0.5]
+    shown = gem("models", "list").out.split()
+    assert shown[-3:] == ["5", str(model["dimension"]), model["fingerprint"][:12]]
     same = gem("similarity", "a visa", "visa", "--model", "both", "--json").json["score"]
     assert same == pytest.approx(
         Home(tmp_path / "home").models.open("both").similarity("a visa", "visa")

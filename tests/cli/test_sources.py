@@ -44,7 +44,7 @@ def test_patterns_are_remembered_and_others_said(gem, notes):
     assert gem("count", "notes").out.split()[0] == "2"
 
 
-def test_a_named_text_file_is_lines_or_one_document(gem, notes):
+def test_a_named_text_file_is_lines_or_one_document(gem, notes, monkeypatch):
     gem("build", "lines", notes / "bank.txt")
     assert gem("count", "lines").out.split()[0] == "2"
     gem("build", "whole", notes / "bank.txt", "--whole")
@@ -52,6 +52,9 @@ def test_a_named_text_file_is_lines_or_one_document(gem, notes):
         gem("list", "whole", "--json").json[0]["text"]
         == "The bank opens at nine.\nIt closes at five."
     )
+    monkeypatch.chdir(notes)  # the same file by another path is still one document
+    assert gem("add", "whole", "bank.txt", "--json").json["unchanged"] == 1
+    assert gem("count", "whole").out == "1\n"
 
 
 def test_a_document_without_text_is_named(gem, notes, tmp_path):

@@ -512,6 +512,9 @@ def test_a_home_is_shared_with_the_command_line(client, faq, home: Home):
 
 def test_a_server_without_its_home_is_not_ready(client, home):
     assert client.get("/health/ready").json() == {"status": "ready"}
+    client.app.state.ready = False
+    answer = client.get("/health/ready")
+    assert (answer.status_code, answer.json()) == (503, {"status": "starting"})
     shutil.rmtree(home.root)
     answer = client.get("/health/ready")
     assert answer.status_code == 503

@@ -14,7 +14,7 @@ from gem_index import Home
 from gem_index.collection import Collection
 from gem_index.collection.search import answer as answering
 from gem_index.collection.state.batching import LARGEST_BATCH
-from gem_index.errors import DiskError
+from gem_index.errors import ConfigError, DiskError
 from gem_index.server import guard
 from gem_index.server.app import create_app
 from gem_index.server.context import ServerContext
@@ -24,6 +24,12 @@ from gem_index.server.settings import Limits
 
 def limited(home, **limits):
     return TestClient(create_app(home, limits=Limits(**limits)))
+
+
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
+def test_limits_are_numbers_above_0(value):
+    with pytest.raises(ConfigError, match=f"the limit body is {value}; expected more than 0"):
+        Limits(body=value)
 
 
 class TestBodies:

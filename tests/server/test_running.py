@@ -19,6 +19,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import Home
+from gem_index.advice import Action, Advice
 from gem_index.errors import ConfigError
 from gem_index.server import running
 from gem_index.server.running import ServeOptions, application_of, open_listener, serve
@@ -301,6 +302,10 @@ class TestRefusals:
         options = ServeOptions(home=str(home.root), port=0, aliases={"gpt": "nope"})
         with pytest.raises(ConfigError, match="the alias 'gpt': no model is named 'nope'"):
             serve(options, print)
+        options = ServeOptions(home=str(home.root), port=0, aliases={"gpt": "collection:nope"})
+        with pytest.raises(ConfigError, match="no collection is named 'nope'") as caught:
+            serve(options, print)
+        assert caught.value.advice == Advice(Action.MAKE_COLLECTION)
 
     @pytest.mark.parametrize(
         ("options", "hosts"),

@@ -171,6 +171,11 @@ class TestDetection:
         assert detect_language(texts).language == "en"
         assert not detect_language(texts).share
 
+    def test_a_long_text_counts_more_than_short_ones(self):
+        long, short = [" ".join(GERMAN)[:300]] * 5, [" ".join(ENGLISH_TEXTS)[:100]] * 4
+        found = detect_language([*short, *long])
+        assert (found.language, found.share) == ("de", 1500 / 1900)
+
     def test_several_languages(self):
         mixed = [text for pair in zip(GERMAN * 4, CHINESE * 8, strict=False) for text in pair]
         long = [f"{text} " * 6 for text in mixed]
