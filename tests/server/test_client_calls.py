@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from gem_index import Home
+from gem_index import Home, open_provider
 from gem_index.server.app import create_app
 
 TEXTS = ["renew a passport", "a bank account"]
@@ -157,12 +157,14 @@ class TestCohere:
 
 
 class TestOllama:
-    def test_its_routes(self, client, expected):
+    def test_its_routes(self, client, home, expected):
         answer = client.post("/api/embed", json={"model": "gem-index", "input": TEXTS}).json()
         np.testing.assert_allclose(answer["embeddings"], expected, atol=1e-6)
         one = client.post("/api/embeddings", json={"model": "gem-index", "prompt": TEXTS[0]}).json()
         np.testing.assert_allclose(one["embedding"], expected[0], atol=1e-6)
-        assert client.get("/api/tags").json()["models"][0]["name"] == "gem-index"
+        [default, *_] = client.get("/api/tags").json()["models"]
+        assert (default["name"], default["model"]) == ("gem-index", "gem-index")
+        assert default["digest"] == open_provider(home=home).encoder.fingerprint
         assert client.get("/api/version").json()["version"]
 
     def test_errors_have_its_form(self, client):
