@@ -1,12 +1,14 @@
 """A collection's ids, vectors and metadata as arrays, Arrow tables and data frames; and cleaning of Python objects."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 from gem_index import Document, Home
-from gem_index.errors import ConfigError, FilterError
+from gem_index.errors import ConfigError, FilterError, InputError
+from gem_index.files.tables import pandas_frame
 
 ROWS = [
     Document(id="a", text="Where is the bank?", metadata={"year": 2020, "mixed": 1, "id": "x", "tags": ["law", "money"]}),
@@ -52,6 +54,13 @@ def test_an_arrow_table_has_a_column_for_each_field(collection):
     assert columns["metadata.id"] == ["x", None, None]
     assert columns["mixed"] == ["1", json.dumps("one"), None]
     assert collection.to_arrow({"year": 1999}).num_rows == 0
+
+
+def test_a_data_frame_without_pandas(collection, monkeypatch):
+    table = collection.to_arrow()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="a data frame needs pandas: pip install pandas"):
+        pandas_frame(table)
 
 
 def test_a_data_frame(collection):
