@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 from dataclasses import asdict
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from gem_index import Document, Home, WeightedText
+from gem_index import Home, WeightedText
 from gem_index.errors import GemIndexError
 from gem_index.server import open_collections
 from gem_index.server.app import create_app
@@ -555,34 +553,3 @@ def test_synonyms_are_set_and_used(client):
     told = "the number of forms in group 1 is 1; expected 2 to 50, separated by commas"
     assert wrong.json()["error"]["message"] == told
     assert client.get(route).json() == {"groups": groups}
-
-
-def test_a_map_has_the_places_the_topics_and_the_groups_of_each_document(client, home):
-    pytest.importorskip("openTSNE", reason='pip install ".[test-evaluate]"')
-    subjects = {"visa": "renew a passport and a visa", "bank": "open a bank account"}
-    drawn = home.create_collection("drawn")
-    drawn.upsert(
-        Document(id=f"{name} {i}", text=f"{text} {i}", metadata={"subject": name, "n": i})
-        for name, text in subjects.items()
-        for i in range(20)
-    )
-    route = "/collections/drawn/map"
-    assert client.get(route).status_code == 404
-    assert client.post(route).json() == {"shown": 40, "documents": 40}
-    made = drawn.document_map()
-    found = client.get(route).json()
-    places = np.frombuffer(base64.b64decode(found["places"]), "<f4").reshape(-1, 2)
-    np.testing.assert_array_equal(places, made.places)
-    assert (found["documents"], tuple(found["ids"])) == (40, made.ids)
-    assert list(base64.b64decode(found["topics"])) == [topic % 256 for topic in made.topics]
-    assert found["words"] == json.loads(json.dumps(made.words))
-    assert set(found["fields"]) == {"subject", "n"}
-    for field, ordered in (("subject", False), ("n", True)):
-        expected = drawn.map_colors(made, field)
-        groups = client.get(f"{route}/colours", params={"field": field}).json()
-        assert (tuple(groups["names"]), tuple(groups["counts"])) == (
-            expected.names,
-            expected.counts,
-        )
-        assert groups["ordered"] is ordered
-        assert list(base64.b64decode(groups["codes"])) == list(expected.codes)
