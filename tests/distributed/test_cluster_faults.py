@@ -123,7 +123,7 @@ def test_a_lost_scheduler(corpus, encoder, tmp_path):
     out, port = tmp_path / "out", free_port()
 
     def run(address):
-        with Client(address, set_as_default=False, timeout=90) as client:
+        with Client(address, set_as_default=False, timeout=30) as client:
             return encode(client, encoder, corpus, out, options=SMALL)
 
     def parts():
@@ -177,7 +177,7 @@ def test_workers_of_another_version(corpus, encoder, tmp_path):
     wrong = other_version(tmp_path / "site")
     with (
         scheduler_and_workers(tmp_path, free_port(), 2, [{}, wrong]) as (address, _),
-        Client(address, set_as_default=False, timeout=90) as client,
+        Client(address, set_as_default=False, timeout=30) as client,
     ):
         client.wait_for_workers(2, timeout=90)
         with pytest.raises(WorkerMismatchError, match=f"the worker w1 {OTHER}"):
@@ -189,7 +189,7 @@ def test_a_worker_of_another_version_that_joins_later(corpus, encoder, tmp_path)
     wrong = other_version(tmp_path / "site")
     with (
         scheduler_and_workers(tmp_path, free_port()) as (address, _),
-        Client(address, set_as_default=False, timeout=90) as client,
+        Client(address, set_as_default=False, timeout=30) as client,
     ):
         working = threading.Event()
 
