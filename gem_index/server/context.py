@@ -54,8 +54,8 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        Number of processors to use: so many reads that may take long run at once, and other reads do not wait for them.
-        Short reads have more threads, because a collection answers searches that wait in threads together.
+        Number of processors to use. This is the number of threads for reads that may take long. Short reads have threads of
+        their own, ``LARGEST_BATCH`` times as many: searches of one collection that wait in these threads are answered together.
     aliases : mapping of str to str
         Further names of models.
     targets : mapping of str to str

@@ -8,10 +8,9 @@ import shutil
 import pytest
 
 from gem_index import Document, Home
+from parts import PROGRAMS
 
-# the shell is Chromium without windows, which needs half the time
-BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), "/usr/bin/chromium")
+BROWSER = next(filter(None, map(shutil.which, PROGRAMS["chromium"])), "/usr/bin/chromium")
 
 
 @pytest.fixture(scope="session")
