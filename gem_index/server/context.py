@@ -54,8 +54,8 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        Number of processors to use. This is the number of threads for reads that may take long. Short reads have threads of
-        their own, ``LARGEST_BATCH`` times as many: searches of one collection that wait in these threads are answered together.
+        Number of processors to use. Reads that may take long have this number of threads. Short reads have ``LARGEST_BATCH``
+        times as many threads of their own: a collection answers the searches that wait in these threads together.
     aliases : mapping of str to str
         Further names of models.
     targets : mapping of str to str
