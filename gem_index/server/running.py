@@ -30,6 +30,7 @@ from gem_index.quoting import quoted
 from gem_index.server.app import create_app
 from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.metrics import MULTIPROCESS
+from gem_index.server.process import prepare_process
 from gem_index.server.responses import to_json
 from gem_index.server.settings import Limits
 from gem_index.targets.registry import check_target
@@ -196,6 +197,7 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 def application() -> FastAPI:
     """Return the application of one process of the server that ``serve`` began."""
+    prepare_process()
     found: dict[str, Any] = json.loads(os.environ[_OPTIONS])
     log_as_json()
     options = ServeOptions(

@@ -267,7 +267,8 @@ class TestStart:
         """It takes a quarter of a second, in which no other request is answered."""
         options = json.dumps(asdict(ServeOptions(home=str(home.root), port=0)))
         monkeypatch.setenv(running._OPTIONS, options)
-        monkeypatch.setattr(running, "log_as_json", lambda: None)  # it changes the whole process
+        for name in ("log_as_json", "prepare_process"):  # they change the whole process
+            monkeypatch.setattr(running, name, lambda: None)
         assert running.application().openapi_schema is not None
 
 

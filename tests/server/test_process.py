@@ -1,0 +1,52 @@
+"""What holds for a whole process of the server."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+THREADS = """
+import re, sys, threading
+from gem_index.server.process import prepare_process
+if sys.argv[1:]:
+    prepare_process()
+both = threading.Barrier(12)
+def allocate():
+    kept = [bytes(5000) for _ in range(50)]
+    both.wait()
+threads = [threading.Thread(target=allocate) for _ in range(12)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+# glibc reserves 64 MiB for the heap of a thread, at a multiple of 64 MiB
+heaps = {first for first in re.findall("(?m)^([0-9a-f]+)-[0-9a-f]+ rw-p 0+ 00:00 0 *$", open("/proc/self/maps").read())
+         if int(first, 16) % (1 << 26) == 0}
+print(len(heaps), sys.getswitchinterval())
+"""
+
+
+@pytest.fixture
+def environ():
+    """The environment of this process, without a number of heaps."""
+    return {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+
+
+def run(*arguments, **variables):
+    """Return the count of heaps of 12 threads, and the seconds of a turn."""
+    command = [sys.executable, "-c", THREADS, *arguments]
+    done = subprocess.run(
+        command, env=variables, capture_output=True, text=True, check=True, timeout=120
+    )
+    heaps, turn = done.stdout.split()
+    return int(heaps), float(turn)
+
+
+def test_threads_share_two_heaps_and_take_short_turns(environ):
+    assert run(**environ)[0] > 2  # each thread has its own
+    heaps, turn = run("prepared", **environ)
+    assert heaps <= 1  # beside the one of the main thread
+    assert turn < 0.001
+
+
+def test_a_number_of_heaps_that_the_user_set_counts(environ):
+    assert run("prepared", **environ, MALLOC_ARENA_MAX="6")[0] > 2
