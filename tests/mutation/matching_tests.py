@@ -2,8 +2,9 @@
 
 The test command of mutation testing: exits with 0 where the tests pass, with another status where one fails. Which test
 reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, made by ``pytest --cov --cov-context=test``.
-Tests of which the file is the largest part come first: they are quick, and mean it. After a budget of seconds it counts as
-one that survived. With GEM_TEST_PART=core only tests of the core run, with another name those of a part (tests/parts.py).
+Tests of the core come first, and among equals those of which the file is the largest part: they are quick, and mean it.
+After a budget of seconds it counts as one that survived. With GEM_TEST_PART=core only tests of the core run, with another
+name those of a part (tests/parts.py).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from parts import part_of  # noqa: E402 - a module of the tests
+from parts import CORE, part_of  # noqa: E402 - a module of the tests
 
-BUDGET = 240  # seconds; the distributor gives a worker 300
-PER_TEST = 150  # seconds: what hangs fails
+BUDGET = 150  # seconds; the distributor gives a worker 300
+PER_TEST = 100  # seconds: what hangs fails
 KERNELS = (  # machine code, which coverage does not see
     "tests/property/test_kernels.py",
     "tests/unit/test_fits.py",
@@ -69,6 +70,11 @@ def tests_of(data: CoverageData, name: str, lines: set[int]) -> dict[str, int]:
     tests = {test_of(context) for context in reached}
     counts = Counter(test_of(context) for found in contexts.values() for context in found)
     return {test: counts[test] for test in tests if (ROOT / test.partition("::")[0]).exists()}
+
+
+def core(test: str) -> bool:
+    """Return whether a test, file or folder of tests is in the core."""
+    return part_of(test.removeprefix("tests/")) == CORE
 
 
 def test_of(context: str) -> str:
@@ -126,13 +132,11 @@ def main() -> int:
             if name.endswith(".py"):
                 found.update(tests_of(data, name, changed))
         every = lines_of_tests(data)
-        # tests of faults start processes and take long: they come last
-        chosen = sorted(
-            found,
-            key=lambda test: (test.startswith("tests/faults/"), every[test] / found[test], test),
-        )
+        # the core first, so that the first failure tells whether it notices (report.py)
+        chosen = sorted(found, key=lambda test: (not core(test), every[test] / found[test], test))
         if any(name.startswith("gem_index/kernels/") for name in lines):
-            chosen = [name for name in KERNELS if (ROOT / name).exists()]
+            exist = [name for name in KERNELS if (ROOT / name).exists()]
+            chosen = sorted(exist, key=lambda name: not core(name))
         # what runs at import alone belongs to no test
         chosen = chosen or ["tests/migrations", "tests/unit"]
     part = os.environ.get("GEM_TEST_PART", "")

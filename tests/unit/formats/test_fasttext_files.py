@@ -26,7 +26,7 @@ def fasttext_model(request, tmp_path_factory):
     lines = ["the river bank \u00e9t\u00e9 \u6771\u4eac", "a bank account at the river"] * 20
     (folder / "corpus.txt").write_text("\n".join(lines))
     shortest, longest, buckets = request.param
-    # fasttext 0.9.3 initialises a tenth of its numbers, rounded down, for each thread
+    # fasttext initialises a tenth of its numbers, rounded down, for each thread
     model = fasttext.train_unsupervised(
         str(folder / "corpus.txt"), dim=10, minn=shortest, maxn=longest, bucket=buckets,
         minCount=1, epoch=2, thread=10, verbose=0,
