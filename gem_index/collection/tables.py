@@ -17,8 +17,9 @@ from gem_index.collection.state.document_rows import (
 )
 from gem_index.collection.state.documents import StoredDocuments
 from gem_index.documents import Document
-from gem_index.errors import InputError, MissingExtraError
-from gem_index.files.tables import Tabular, arrow_column, pandas_frame, write_table
+from gem_index.errors import InputError
+from gem_index.files.arrow_tables import arrow_column, load_arrow, pandas_frame
+from gem_index.files.tables import Tabular, write_table
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted
 from gem_index.vectors.base import FloatArray
@@ -198,10 +199,7 @@ class CollectionTables(StoredDocuments):
         FilterError
             If the filter is not of the documented form.
         """
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise MissingExtraError("an Arrow table", "parquet") from error
+        pa = load_arrow()
         documents = list(self.documents(where))
         vectors = self._encoded(documents)
         dimension = vectors.shape[1]

@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import InputError
+from gem_index.files.arrow_tables import arrow_table, pandas_frame, write_parquet
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
 from gem_index.quoting import quoted_error, quoted_path
@@ -22,14 +23,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["ENDINGS", "Tabular", "arrow_column", "arrow_table", "pandas_frame", "write_table"]
+__all__ = ["ENDINGS", "Tabular", "write_table"]
 
 Row = Mapping[str, Any]
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 """Of the files that :func:`write_table` writes."""
-
-_BLOCK = 10_000  # rows of a group of a Parquet file
 
 
 def write_table(path: str | Path, columns: Sequence[str], rows: Iterable[Row]) -> int:
@@ -43,7 +42,7 @@ def write_table(path: str | Path, columns: Sequence[str], rows: Iterable[Row]) -
         The names of the columns, in their order.
     rows : iterable of mapping
         The values by column; a value that a row does not have is empty, in JSON lines it is left out. They are written as
-        they come, in constant memory; rows of a Parquet file are collected first, because a column has one type.
+        they come, in constant memory. For a Parquet file, a temporary file in the same folder has them meanwhile.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def write_table(path: str | Path, columns: Sequence[str], rows: Iterable[Row]) -
     writers: dict[str, Callable[[IO[bytes], Sequence[str], Iterable[Row]], int]] = {
         ".csv": _write_csv,
         ".jsonl": _write_lines,
-        ".parquet": _write_parquet,
+        ".parquet": write_parquet,
     }
     write = writers.get(target.suffix.lower())
     if write is None:
@@ -106,48 +105,6 @@ def _write_lines(file: IO[bytes], columns: Sequence[str], rows: Iterable[Row]) -
     return count
 
 
-def _write_parquet(file: IO[bytes], columns: Sequence[str], rows: Iterable[Row]) -> int:
-    table = arrow_table(columns, rows)
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(table, file, row_group_size=_BLOCK)
-    return int(table.num_rows)
-
-
-def arrow_table(columns: Sequence[str], rows: Iterable[Row]) -> pa.Table:
-    """Return rows as an Arrow table; a column whose values have several types is one of JSON.
-
-    Raises
-    ------
-    MissingExtraError
-        Without pyarrow.
-    """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingExtraError("an Arrow table", "parquet") from error
-    values: dict[str, list[Any]] = {name: [] for name in columns}
-    for row in rows:
-        for name, column in values.items():
-            column.append(row.get(name))
-    return pa.table({name: arrow_column(column) for name, column in values.items()})
-
-
-def arrow_column(values: Sequence[Any]) -> pa.Array:
-    """Return values as a column of their type; as JSON if Arrow has no type for all of them.
-
-    Vectors, arrays of one length, are a column of lists of this length.
-    """
-    import pyarrow as pa
-
-    if len(values) and isinstance(values[0], np.ndarray):
-        return pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(values)), len(values[0]))
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([None if value is None else json.dumps(value) for value in values])
-
-
 class Tabular(ABC):
     """Results that are rows of a table."""
 
@@ -177,12 +134,3 @@ class Tabular(ABC):
             Without pandas; MissingExtraError without pyarrow.
         """
         return pandas_frame(self.to_arrow())
-
-
-def pandas_frame(table: pa.Table) -> pd.DataFrame:
-    """Return an Arrow table as a data frame; InputError without pandas."""
-    try:
-        import pandas  # noqa: F401 - pyarrow imports it
-    except ImportError as error:
-        raise InputError("a data frame needs pandas: pip install pandas") from error
-    return table.to_pandas()

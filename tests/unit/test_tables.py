@@ -11,6 +11,7 @@ import pytest
 from gem_index import Document
 from gem_index.errors import FilterError, InputError
 from gem_index.files.tables import write_table
+from memory import forget_peak_memory, peak_memory
 
 DOCUMENTS = [
     Document(id="1", text='a visa,\n"quoted"', metadata={"year": 2020, "tags": ["a", "b"]}),
@@ -194,3 +195,45 @@ def test_twenty_thousand_rows(home, tmp_path):
     assert faq.write_documents(tmp_path / "d.parquet", fields=["n"]) == 20_000
     table = pq.read_table(tmp_path / "d.parquet")
     assert table["n"].to_pylist() == list(range(20_000))
+
+
+BLOCK = 10_000  # rows whose types are known together
+
+PAIRS = [  # values in the first block, in the second, and as they are read: JSON where no type holds both
+    (1, 2.5, (1.0, 2.5)),
+    (2**60 + 1, 2.5, (str(2**60 + 1), "2.5")),
+    (None, "one", (None, "one")),
+    ([], ["a"], ([], ["a"])),
+    ([1], ["a"], ("[1]", '["a"]')),
+    (1, "one", ("1", '"one"')),
+    (True, 1, ("true", "1")),
+    ({"a": 1}, {"b": "x"}, ({"a": 1, "b": None}, {"a": None, "b": "x"})),
+    ({}, {}, ("{}", "{}")),
+    (2**70, 1, (str(2**70), "1")),
+]
+
+
+@pytest.mark.parametrize(("first", "last", "read_as"), PAIRS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_type_that_is_known_after_many_rows(tmp_path, first, last, read_as, turned):
+    if turned:
+        first, last, read_as = last, first, read_as[::-1]
+    rows = [{"a": i, "b": first} for i in range(BLOCK)] + [{"a": BLOCK, "b": last}]
+    assert write_table(tmp_path / "t.parquet", ["a", "b"], rows) == BLOCK + 1
+    found = pq.read_table(tmp_path / "t.parquet")
+    assert found["a"].to_pylist() == list(range(BLOCK + 1))
+    assert (found["b"][0].as_py(), found["b"][BLOCK].as_py()) == read_as
+    assert [each.name for each in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_a_parquet_file_of_many_vectors_takes_little_memory(tmp_path):
+    def write(count):
+        rows = ({"id": str(i), "vector": vector + i} for i in range(count))
+        before = forget_peak_memory()
+        assert write_table(tmp_path / "t.parquet", ["id", "vector"], rows) == count
+        return peak_memory() - before
+
+    vector = np.arange(256, dtype=np.float32)
+    write(20_000)  # Arrow keeps the memory that it has once taken
+    assert write(100_000) < 80e6  # the vectors are 102 MB, and were kept twice
+    assert pq.read_table(tmp_path / "t.parquet")["vector"][99_999].as_py()[:2] == [99_999, 100_000]
