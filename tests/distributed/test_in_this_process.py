@@ -131,10 +131,15 @@ def _fail_or_wait(number):
     assert _GO_ON.wait(90)
 
 
+def _ready(dask_worker):
+    return len(dask_worker.state.ready)
+
+
 def test_after_an_error_no_other_task_begins(threads):
     tasks = [cluster.Task(str(i), _fail_or_wait, (i,)) for i in range(8)]
     with pytest.raises(PartitionError) as caught:
         list(cluster.Cluster(threads).run_all(tasks))
+    wait_for(lambda: not any(threads.run(_ready).values()))  # the worker has heard of it
     _GO_ON.set()
     wait_for(lambda: not any(threads.processing().values()))
     assert len(_STARTED) < 7, caught  # which holds the frames of the error
