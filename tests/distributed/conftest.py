@@ -19,9 +19,9 @@ def encoder(small_vectors):
     return GemEncoder(small_vectors, config, threads=1).fit(sentences(300, seed=8))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Two worker processes on this machine, with a cache of their own."""
+    """Two worker processes on this machine, with a cache of their own; while idle, they take a tenth of a processor."""
     from distributed import LocalCluster
 
     with pytest.MonkeyPatch.context() as patch:
