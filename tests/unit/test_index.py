@@ -152,8 +152,24 @@ def test_items_are_spread_evenly_from_the_first_to_the_last():
 
 
 def test_kinds_that_faiss_cannot_make():
-    check_kind("SQ4", 16)
-    for kind in ("nonsense", "PQ7", "", "HNSW32,PQ8,Refine(Flat)"):  # FAISS itself refuses the last
+    for kind in (
+        "SQ4",
+        "PQ1",
+        "PQ16x10",
+        "OPQ1,PQ1",
+        "IVF65536,Flat",
+        "HNSW2,Flat",
+        "HNSW128,Flat",
+    ):
+        check_kind(kind, 16)
+    beyond = ("PQ0", "PQ17", "PQ16x11", "IVF0,Flat", "IVF65537,Flat", "HNSW1,Flat", "HNSW129,Flat")
+    for kind in (
+        "nonsense",
+        "PQ7",
+        "",
+        *beyond,
+        "HNSW32,PQ8,Refine(Flat)",
+    ):  # FAISS itself refuses the last
         with pytest.raises(ConfigError, match="expected auto, flat"):
             check_kind(kind, 16)
 

@@ -110,6 +110,14 @@ def test_files_frames_and_texts_teach_the_same(faq, tmp_path):
         ]
 
 
+def test_texts_and_documents_teach_in_any_order(faq):
+    """A text may have an id that the collection does not know: that of another file."""
+    texts = [{"id": f"other {i}", "text": f"river {i} bank", "label": "bank"} for i in range(3)]
+    for examples in ([*texts, *EXAMPLES], [*EXAMPLES, *texts]):
+        found = faq.label(examples, dry_run=True)
+        assert {each.id for each in found if each.example} == {each["id"] for each in EXAMPLES}
+
+
 def test_numbers_are_labels_and_records_without_a_label_are_left_out(faq):
     numbers = {label: number for number, label in enumerate(WORDS)}
     records = [{"id": each["id"], "label": numbers[each["label"]]} for each in EXAMPLES]
