@@ -318,3 +318,18 @@ class TestCutting:
         assert best.id == "long"
         assert "护照" in best.piece.text
         assert len(best.piece.text) <= 150
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("en", "how do I renew my residence visa", 7),
+        ("none", "how do I renew my residence visa", 7),
+        ("de", "wie kann ich meine Aufenthaltserlaubnis in der Stadt verlängern", 9),
+        ("ar", "كيف أجدد تأشيرة الإقامة في مكتب المدينة القديمة", 8),
+        ("zh", "怎么在城市办公室续签居留签证", 7),
+    ],
+)
+def test_the_estimate_of_terms_is_near_their_number(language, text, words):
+    analyzer = Analyzer(language)
+    assert 0.7 < len(analyzer.tokens(text)) / (words * analyzer.terms_per_word) < 1.4

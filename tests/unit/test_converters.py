@@ -297,8 +297,10 @@ class TestWord:
         document = docx.Document()
         for text, level in (("T", 0), ("Part", 1), ("Deep", 2)):
             document.add_heading(text, level)
+        document.core_properties.author = " Ada Byron "
         document.save(str(tmp_path / "a.docx"))
         (page,) = pages(tmp_path / "a.docx")
+        assert page.metadata == {"author": "Ada Byron"}
         assert page.text == "# T\n\n# Part\n\n## Deep"
 
     def test_notes_stand_after_what_refers_to_them_and_headers_are_left_out(self, tmp_path):

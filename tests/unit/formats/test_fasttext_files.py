@@ -226,6 +226,8 @@ class TestHostileModels:
         [
             ("<i", 8, 2, "announces a matrix of 3 x 1; expected 3 x 2"),
             ("<i", 68, 1, "announces 1 words, found 2"),
+            ("<i", 68, 0, "announces 0 words of 2; expected a plain fastText model"),
+            ("<i", 68, 3, "announces 3 words of 2; expected a plain fastText model"),
         ],
     )
     def test_parts_that_do_not_agree(self, tmp_path, form, at, value, message):
