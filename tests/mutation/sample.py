@@ -4,7 +4,7 @@
     python tests/mutation/sample.py session.sqlite --seed 15 --each 20
 
 Places are drawn before operators, so that an addition, which twelve operators replace, is no likelier than a `not`. Left out
-are annotations and aliases of types, which nothing evaluates or which fail at import.
+are annotations and aliases of types, which nothing evaluates or which fail at import, and decorators, most of which cache.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ def left_out(path: Path) -> frozenset[int]:
                 lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            add(*node.decorator_list)
         if isinstance(node, ast.FunctionDef):
             arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
             shown = [argument.annotation for argument in arguments]
