@@ -13,7 +13,7 @@ from pydantic import ConfigDict, PrivateAttr, model_validator
 
 from gem_index import Collection, Home
 from gem_index.errors import GemIndexError
-from langchain_gem.vectorstores import search, search_many
+from langchain_gem.searching import search, search_many
 
 __all__ = ["GemRetriever"]
 

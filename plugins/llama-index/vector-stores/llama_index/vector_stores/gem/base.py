@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
-from llama_index.core.indices.query.embedding_utils import get_top_k_mmr_embeddings
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
@@ -22,6 +19,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 from llama_index.embeddings.gem import GemEmbedding
+from llama_index.vector_stores.gem.diversity import Diversity
 from llama_index.vector_stores.gem.filters import as_where
 from llama_index.vector_stores.gem.nodes import (
     NODE_ID,
@@ -46,7 +44,6 @@ _MODES = {
     VectorStoreQueryMode.MMR: None,
 }
 _BY_EMBEDDING = (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.MMR)
-_PREFETCH_FACTOR = 4.0  # LlamaIndex's default
 _UNSUPPORTED_FIELDS = (
     "output_fields",
     "embedding_field",
@@ -54,22 +51,6 @@ _UNSUPPORTED_FIELDS = (
     "sparse_top_k",
     "hybrid_top_k",
 )
-
-
-@dataclass(frozen=True)
-class _Diversity:
-    """The options of the mode ``mmr``.
-
-    Attributes
-    ----------
-    threshold : float, optional
-        0 selects only for difference, 1 only for similarity to the query.
-    searched : int
-        Number of nodes from which it selects.
-    """
-
-    threshold: float | None
-    searched: int
 
 
 class GemVectorStore(BasePydanticVectorStore):
@@ -276,7 +257,7 @@ class GemVectorStore(BasePydanticVectorStore):
         """
         fingerprint, min_score = kwargs.pop("fingerprint", None), kwargs.pop("min_score", None)
         mode, pieces = kwargs.pop("mode", None), kwargs.pop("pieces", False)
-        diversity = self._diversity(query, kwargs)
+        diversity = Diversity.of(query, kwargs)
         _refuse(kwargs)
         if mode is not None and query.mode != VectorStoreQueryMode.DEFAULT:
             raise ValueError(
@@ -308,44 +289,13 @@ class GemVectorStore(BasePydanticVectorStore):
         except EmptyTextError:
             hits = []
         if diversity is not None:
-            hits = self._select_diverse(question, hits, query.similarity_top_k, diversity)
+            hits = diversity.select(self._collection, question, hits, query.similarity_top_k)
         nodes = [piece_node(hit) if pieces else from_stored(hit.text, hit.metadata) for hit in hits]
         return VectorStoreQueryResult(
             nodes=nodes,
             similarities=[hit.score for hit in hits],
             ids=[node.node_id for node in nodes],
         )
-
-    @staticmethod
-    def _diversity(query: VectorStoreQuery, options: dict[str, Any]) -> _Diversity | None:
-        """Take the options of the mode ``mmr`` out of a query's options; None in another mode."""
-        if query.mode != VectorStoreQueryMode.MMR:
-            if query.mmr_threshold is not None:
-                raise ValueError("found mmr_threshold; expected it in the mode mmr")
-            return None
-        threshold = options.pop("mmr_threshold", query.mmr_threshold)
-        factor = options.pop("mmr_prefetch_factor", _PREFETCH_FACTOR)
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise ValueError(f"mmr_threshold is {threshold}; expected a number from 0 to 1")
-        if not 1 <= factor < math.inf:
-            raise ValueError(f"mmr_prefetch_factor is {factor}; expected at least 1")
-        return _Diversity(threshold, math.ceil(factor * query.similarity_top_k))
-
-    def _select_diverse(
-        self, question: Any, hits: Sequence[Any], k: int, diversity: _Diversity
-    ) -> Sequence[Any]:
-        """Return k of the hits that are similar to the question and different from each other."""
-        rows = self._collection.encoder.encode([hit.text for hit in hits])
-        if isinstance(question, str):
-            [question] = self._collection.encoder.encode([question])
-        _, chosen = get_top_k_mmr_embeddings(
-            question,
-            list(rows),
-            similarity_fn=np.dot,  # of unit vectors; 0 for a text without words
-            similarity_top_k=k,
-            mmr_threshold=diversity.threshold,
-        )
-        return [hits[place] for place in chosen]
 
     def _question(self, query: VectorStoreQuery, fingerprint: str | None) -> Any:
         """Return the text to search for, or an embedding of the collection's own model."""
