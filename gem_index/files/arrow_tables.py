@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import pickle
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gem_index.errors import InputError, MissingExtraError
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["arrow_column", "arrow_table", "load_arrow", "pandas_frame", "write_parquet"]
 
-Block = Mapping[str, Sequence[Any]]
-"""The values of some rows, by column."""
+Column: TypeAlias = "list[Any] | npt.NDArray[Any]"
+"""The values of a column: JSON values, or vectors (rows, d)."""
 
 _ROWS = 10_000  # of a block, and of a group of a Parquet file
 
@@ -52,7 +52,8 @@ def arrow_column(values: Sequence[Any]) -> pa.Array:
 
     Vectors, arrays of one length, are a column of lists of this length.
     """
-    return _array(values, _type_of(values))
+    column = _column(values)
+    return _array(column, _type_of(column))
 
 
 def write_parquet(
@@ -72,10 +73,10 @@ def write_parquet(
     from pyarrow.parquet import ParquetWriter
 
     count = 0
-    types = _Types(columns)
+    types = _Types()
     with tempfile.TemporaryFile(dir=Path(file.name).parent) as kept:
         for block in _blocks(columns, rows):
-            pickle.dump(block, kept)
+            _keep(block, kept)
             types.add(block)
             count += len(next(iter(block.values())))
         for block in _kept_blocks(kept):
@@ -91,30 +92,31 @@ def write_parquet(
 class _Types:
     """The type of each column, from the blocks that were added; None if Arrow has no type for all its values."""
 
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._types: dict[str, Any] = dict.fromkeys(columns, load_arrow().null())
+    def __init__(self) -> None:
+        self._types: dict[str, Any] = {}
         self._joined: set[str] = set()  # columns of which two blocks have different types
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Mapping[str, Column]) -> None:
         """Count in the values of a block."""
         for name, values in block.items():
-            known, found = self._types[name], _type_of(values)
-            self._types[name] = _common(known, found)
+            found = _type_of(values)
+            known = self._types.setdefault(name, found)
             if known != found:
+                self._types[name] = _common(known, found)
                 self._joined.add(name)
 
-    def check(self, block: Block) -> None:
+    def check(self, block: Mapping[str, Column]) -> None:
         """Give up the type of a column if it does not hold a value of the block, as doubles do not hold all integers."""
         pa = load_arrow()
         for name in self._joined:
             try:
-                pa.array(block[name], self._types[name])
+                _array(block[name], self._types[name])
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                 self._types[name] = None
 
     def of(self, name: str) -> Any:
         """Return the type of a column, or None; Parquet has no objects without fields."""
-        found = self._types[name]
+        found = self._types.get(name, load_arrow().null())
         return None if found is None or _has_empty_object(found) else found
 
     def stored(self, name: str) -> Any:
@@ -123,24 +125,41 @@ class _Types:
         return load_arrow().string() if found is None else found
 
 
-def _blocks(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[Block]:
+def _blocks(
+    columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Column]]:
     each = iter(rows)
     while some := list(islice(each, _ROWS)):
-        yield {name: [row.get(name) for row in some] for name in columns}
+        yield {name: _column([row.get(name) for row in some]) for name in columns}
 
 
-def _kept_blocks(kept: IO[bytes]) -> Iterator[Block]:
-    end = kept.seek(0, 2)
-    kept.seek(0)
-    while kept.tell() < end:
-        yield pickle.load(kept)  # noqa: S301 - written by this function's caller
+def _column(values: Sequence[Any]) -> Column:
+    return np.stack(values) if len(values) and isinstance(values[0], np.ndarray) else list(values)
 
 
-def _type_of(values: Sequence[Any]) -> Any:
+def _keep(block: Mapping[str, Column], file: IO[bytes]) -> None:
+    """Write a block: a line of JSON, and the vectors after it."""
+    vectors = {name: values for name, values in block.items() if isinstance(values, np.ndarray)}
+    others = {name: None if name in vectors else values for name, values in block.items()}
+    file.write(json.dumps(others).encode() + b"\n")
+    for values in vectors.values():
+        np.save(file, values, allow_pickle=False)
+
+
+def _kept_blocks(file: IO[bytes]) -> Iterator[dict[str, Column]]:
+    file.seek(0)
+    while line := file.readline():
+        yield {
+            name: np.load(file, allow_pickle=False) if values is None else values
+            for name, values in json.loads(line).items()
+        }
+
+
+def _type_of(values: Column) -> Any:
     """Return Arrow's type for values, or None if no type is for all of them."""
     pa = load_arrow()
-    if len(values) and isinstance(values[0], np.ndarray):
-        return pa.list_(pa.from_numpy_dtype(values[0].dtype), len(values[0]))
+    if isinstance(values, np.ndarray):
+        return pa.list_(pa.from_numpy_dtype(values.dtype), values.shape[1])
     try:
         return pa.array(values).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
@@ -168,13 +187,13 @@ def _common(one: Any, other: Any) -> Any:
     return fields.field(0).type
 
 
-def _array(values: Sequence[Any], type_: Any) -> Any:
+def _array(values: Column, type_: Any) -> Any:
     """Return values as a column of a type; as JSON without one."""
     pa = load_arrow()
     if type_ is None:
         return pa.array([None if value is None else json.dumps(value) for value in values])
-    if pa.types.is_fixed_size_list(type_):
-        return pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(values)), type_.list_size)
+    if isinstance(values, np.ndarray):
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
     return pa.array(values, type_)
 
 

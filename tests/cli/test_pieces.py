@@ -34,6 +34,24 @@ def test_long_texts_are_cut_by_default(gem, records):
     assert "Model fitted on 3 pieces with" in gem("build", "faq", records).out
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"# Guide\n\n{FILLER * 20}\n\n## Visas\n\nRenew a visa here.\n\n{FILLER * 10}", "Guide > Visas"),
+        (f"{FILLER * 12}Renew a visa. {FILLER * 12}Renew a visa. {FILLER * 12}", "2 pieces"),
+        (f"# Guide\n\n{FILLER * 20}\f\n## Visas\n\nRenew a visa. {FILLER * 9}", "Guide > Visas, page 2"),
+    ],
+)  # fmt: skip
+def test_the_place_of_a_piece_stands_below_it(gem, tmp_path, text, line):
+    path = tmp_path / "r.jsonl"
+    rows = [{"id": "long", "text": text}, {"id": "short", "text": "When does the bank open?"}]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    gem("build", "faq", path)
+    assert line in [
+        each.strip() for each in gem("search", "faq", "renew visa", "-k", "1").out.splitlines()
+    ]
+
+
 def test_none_and_a_number_of_words(gem, records):
     gem("build", "whole", records, "--chunk", "none")
     assert "piece" not in gem("search", "whole", "renew a visa", "--json").json[0]

@@ -23,7 +23,8 @@ LIMITS = {"_MOST_VALUES": 3, "_MOST_FIELDS": 4, "_MOST_CHARACTERS": 30}
 
 keys = st.sampled_from(["a", "b", "e", "e.f", "é"])
 few = st.sampled_from([None, True, 1, 1.0, "x", "é", ["x", 1], {"f": "x"}, "p\0q", r"\u0000"])
-many = st.integers(-20, 20) | st.floats(-3, 3, width=16) | st.sampled_from([2**53 + 1, 10**300])
+large = st.sampled_from([2**53 - 1, 2**53, 2.0**53, 2**53 + 1, -(2**53), -(2**53) - 1, 10**300])
+many = st.integers(-20, 20) | st.floats(-3, 3, width=16) | large
 rows_of_fields = st.lists(st.dictionaries(keys, few | many, max_size=3), min_size=1, max_size=12)
 rows_of_numbers = st.lists(st.fixed_dictionaries({}, optional={"a": many}), min_size=4, max_size=12)
 

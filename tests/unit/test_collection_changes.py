@@ -182,7 +182,7 @@ def test_a_duplicate_id_from_a_pipe_is_told_without_reading_again(tmp_path):
     assert "the id 'a' occurs twice" in error
 
 
-def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
+def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch, caplog):
     monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
     monkeypatch.setattr(module, "_TAIL_LIMIT", 50)
     collection = made()
@@ -211,6 +211,8 @@ def test_a_filter_reads_the_fields_beside_a_snapshot(made, monkeypatch):
         assert {hit.id for hit in found} == expected
         assert read
         assert min(read) >= 150  # only documents after the snapshot
+        assert {each.id for each in collection.documents(where)} == expected
+    assert not caplog.text  # that the files cannot be used
 
 
 def test_damaged_fields_are_noticed_and_rebuilt(home, made, monkeypatch, caplog):

@@ -70,6 +70,14 @@ class TestGensim:
             assert (file.format, words) == ("gensim", WORDS)
             np.testing.assert_array_equal(rows, MATRIX)
 
+    def test_an_array_that_lies_by_columns(self, tmp_path):
+        keyed = keyed_vectors()
+        keyed.vectors = np.asfortranarray(MATRIX)
+        keyed.save(str(tmp_path / "v.kv"))
+        words, rows = content_of(read_vectors(tmp_path / "v.kv"))
+        assert words == WORDS
+        np.testing.assert_array_equal(rows, MATRIX)
+
     @pytest.mark.parametrize("separately", [[], ["vectors"]])
     def test_whole_word2vec_model(self, tmp_path, separately):
         from gensim.models import Word2Vec
