@@ -403,10 +403,11 @@ def test_demo_shows_everything_and_is_quick_the_second_time(gem):
     assert gem("status", "--json").json["collections"][0]["documents"] == first.json["documents"]
 
 
-def test_no_command_shows_the_help(capfd):
-    assert run([]) == 2
+@pytest.mark.parametrize("group", [[], ["models"], ["vectors"], ["keys"], ["db"], ["eval"]])
+def test_no_command_shows_the_help(capfd, group):
+    assert run(group) == 2
     out, err = capfd.readouterr()
-    assert "Usage: gem-index" in out
+    assert f"Usage: {' '.join(['gem-index', *group])} " in out
     assert err == ""
 
 
