@@ -72,6 +72,7 @@ def test_coverage(gem, glove, tmp_path):
     assert sum(count for _, count in found["norms"]) == 5
     assert found["norms"][-1] == [3.0, 1]
     printed = gem("vectors", "show", "v", "--coverage", tmp_path / "c.txt").out
+    assert max(line.count("\u2588") for line in printed.splitlines()) == 20
     assert "58.33%" in printed
     assert "zebra" in printed
     (tmp_path / "c.txt").write_text("the man the king\n")

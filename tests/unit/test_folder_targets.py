@@ -105,6 +105,22 @@ def test_files_are_readable_by_anybody(faq, url, tmp_path):
     assert (changed["text"], json.loads(changed["metadata"])) == ("the river", {"lang": "en"})
 
 
+def test_files_beside_the_manifest_are_written_with_it(tmp_path):
+    path, schema = (
+        tmp_path / "table" / "live",
+        TargetSchema(fingerprint="f", dimension=2, token="t"),
+    )
+    folder.create_manifest(path, schema, {"files": []}, {"index.json": b"one", "kept": b"kept"})
+    with pytest.raises(ConfigError, match="another program has created"):
+        folder.create_manifest(path, schema, {"files": []}, {"index.json": b"another"})
+    assert (path / "index.json").read_bytes() == b"one"
+    table = folder.FolderTable(path)
+    table.commit({"files": ["x"]}, {"index.json": b"two"}, replaced=lambda name: name == "kept")
+    assert (path / "index.json").read_bytes() == b"two"
+    assert not (path / "kept").exists()
+    assert folder.read_manifest(path)[1]["files"] == ["x"]
+
+
 class TestTwoProgramsInOneFolder:
     """One of them is refused, and the table stays whole."""
 
