@@ -1,6 +1,7 @@
 """What is read of each kind of file."""
 
 import gzip
+import re
 
 import pytest
 
@@ -142,6 +143,9 @@ class TestText:
             ("1@example.org", "Parcels"),
             ("2@example.org", "Other"),
         ]
+        box = (tmp_path / "a.mbox").read_text()
+        (tmp_path / "b.mbox").write_text(re.sub("(?im)^message-id: .*\n", "", box))
+        assert [p.key for p in pages(tmp_path / "b.mbox")] == ["1", "2"]
         WRITERS["a.warc.gz"](tmp_path / "a.warc.gz", SENTENCE)
         assert [p.key for p in pages(tmp_path / "a.warc.gz")] == ["http://example.org/parcels"]
 
