@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from parts import CORE, part_of  # noqa: E402 - a module of the tests
 
-BUDGET = 150  # seconds; the distributor gives a worker 300
+BUDGET = 150  # seconds; the distributor gives a worker 900
 PER_TEST = 100  # seconds: what hangs fails
 KERNELS = (  # machine code, which coverage does not see
     "tests/property/test_kernels.py",
@@ -72,7 +72,7 @@ def tests_of(data: CoverageData, name: str, lines: set[int]) -> dict[str, int]:
     return {test: counts[test] for test in tests if (ROOT / test.partition("::")[0]).exists()}
 
 
-def core(test: str) -> bool:
+def in_core(test: str) -> bool:
     """Return whether a test, file or folder of tests is in the core."""
     return part_of(test.removeprefix("tests/")) == CORE
 
@@ -133,10 +133,10 @@ def main() -> int:
                 found.update(tests_of(data, name, changed))
         every = lines_of_tests(data)
         # the core first, so that the first failure tells whether it notices (report.py)
-        chosen = sorted(found, key=lambda test: (not core(test), every[test] / found[test], test))
+        chosen = sorted(found, key=lambda test: (not in_core(test), every[test] / found[test], test))
         if any(name.startswith("gem_index/kernels/") for name in lines):
             exist = [name for name in KERNELS if (ROOT / name).exists()]
-            chosen = sorted(exist, key=lambda name: not core(name))
+            chosen = sorted(exist, key=lambda name: not in_core(name))
         # what runs at import alone belongs to no test
         chosen = chosen or ["tests/migrations", "tests/unit"]
     part = os.environ.get("GEM_TEST_PART", "")

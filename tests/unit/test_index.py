@@ -152,24 +152,12 @@ def test_items_are_spread_evenly_from_the_first_to_the_last():
 
 
 def test_kinds_that_faiss_cannot_make():
-    for kind in (
-        "SQ4",
-        "PQ1",
-        "PQ16x10",
-        "OPQ1,PQ1",
-        "IVF65536,Flat",
-        "HNSW2,Flat",
-        "HNSW128,Flat",
-    ):
+    made = ("SQ4", "PQ1", "PQ16x10", "OPQ1,PQ1", "IVF65536,Flat", "HNSW2,Flat", "HNSW128,Flat")
+    for kind in made:
         check_kind(kind, 16)
     beyond = ("PQ0", "PQ17", "PQ16x11", "IVF0,Flat", "IVF65537,Flat", "HNSW1,Flat", "HNSW129,Flat")
-    for kind in (
-        "nonsense",
-        "PQ7",
-        "",
-        *beyond,
-        "HNSW32,PQ8,Refine(Flat)",
-    ):  # FAISS itself refuses the last
+    refused_by_faiss = "HNSW32,PQ8,Refine(Flat)"
+    for kind in ("nonsense", "PQ7", "", *beyond, refused_by_faiss):
         with pytest.raises(ConfigError, match="expected auto, flat"):
             check_kind(kind, 16)
 
