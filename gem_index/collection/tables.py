@@ -18,7 +18,8 @@ from gem_index.collection.state.document_rows import (
 from gem_index.collection.state.documents import StoredDocuments
 from gem_index.documents import Document
 from gem_index.errors import InputError
-from gem_index.files.arrow_tables import arrow_column, load_arrow, pandas_frame
+from gem_index.files.arrow import load_pyarrow
+from gem_index.files.arrow_tables import arrow_column, pandas_frame
 from gem_index.files.tables import Tabular, write_table
 from gem_index.progress import ProgressOption, counted, reporting
 from gem_index.quoting import quoted
@@ -199,7 +200,7 @@ class CollectionTables(StoredDocuments):
         FilterError
             If the filter is not of the documented form.
         """
-        pa = load_arrow()
+        pa, _ = load_pyarrow("an Arrow table")
         documents = list(self.documents(where))
         vectors = self._encoded(documents)
         dimension = vectors.shape[1]

@@ -10,7 +10,8 @@ from typing import Any
 from gem_index.checks import check_whole_number
 from gem_index.distributed.partitions import FilePartition, Reading
 from gem_index.distributed.places import InputFile, StorageOptions, find_files
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import InputError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import COMPRESSED
 from gem_index.quoting import quoted_error, quoted_path
 from gem_index.readers import DocumentReader
@@ -140,11 +141,7 @@ def _is_compressed(file: InputFile) -> bool:
 
 def _row_groups(file: InputFile, size: int) -> list[Part]:
     """Return consecutive row groups of about the size of a partition."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError("reading Parquet", "parquet") from error
+    pa, pq = load_pyarrow("reading Parquet")
     with file.opened() as opened:
         if not opened.seekable():
             return [WHOLE]

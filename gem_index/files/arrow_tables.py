@@ -12,27 +12,19 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import InputError
+from gem_index.files.arrow import load_pyarrow
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["arrow_column", "arrow_table", "load_arrow", "pandas_frame", "write_parquet"]
+__all__ = ["arrow_column", "arrow_table", "pandas_frame", "write_parquet"]
 
 Column: TypeAlias = "list[Any] | npt.NDArray[Any]"
 """The values of a column: JSON values, or vectors (rows, d)."""
 
 _ROWS = 10_000  # of a block, and of a group of a Parquet file
-
-
-def load_arrow() -> Any:
-    """Return pyarrow; MissingExtraError without it."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingExtraError("an Arrow table", "parquet") from error
-    return pyarrow
 
 
 def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> pa.Table:
@@ -43,7 +35,8 @@ def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> pa
     MissingExtraError
         Without pyarrow.
     """
-    pa, every = load_arrow(), list(rows)
+    pa = _pyarrow()
+    every = list(rows)
     return pa.table({name: arrow_column([row.get(name) for row in every]) for name in columns})
 
 
@@ -69,9 +62,7 @@ def write_parquet(
     MissingExtraError
         Without pyarrow.
     """
-    pa = load_arrow()
-    from pyarrow.parquet import ParquetWriter
-
+    pa, parquet = load_pyarrow("writing Parquet")
     count = 0
     types = _Types()
     with tempfile.TemporaryFile(dir=Path(file.name).parent) as kept:
@@ -82,7 +73,7 @@ def write_parquet(
         for block in _kept_blocks(kept):
             types.check(block)
         schema = pa.schema([(name, types.stored(name)) for name in columns])
-        with ParquetWriter(file, schema) as writer:
+        with parquet.ParquetWriter(file, schema) as writer:
             for block in _kept_blocks(kept):
                 arrays = [_array(block[name], types.of(name)) for name in columns]
                 writer.write_table(pa.table(arrays, schema=schema), _ROWS)
@@ -107,7 +98,7 @@ class _Types:
 
     def check(self, block: Mapping[str, Column]) -> None:
         """Give up the type of a column if it does not hold a value of the block, as doubles do not hold all integers."""
-        pa = load_arrow()
+        pa = _pyarrow()
         for name in self._joined:
             try:
                 _array(block[name], self._types[name])
@@ -116,13 +107,17 @@ class _Types:
 
     def of(self, name: str) -> Any:
         """Return the type of a column, or None; Parquet has no objects without fields."""
-        found = self._types.get(name, load_arrow().null())
+        found = self._types.get(name, _pyarrow().null())
         return None if found is None or _has_empty_object(found) else found
 
     def stored(self, name: str) -> Any:
         """Return the type of a column in a file, where JSON is text."""
         found = self.of(name)
-        return load_arrow().string() if found is None else found
+        return _pyarrow().string() if found is None else found
+
+
+def _pyarrow() -> Any:
+    return load_pyarrow("an Arrow table")[0]
 
 
 def _blocks(
@@ -157,7 +152,7 @@ def _kept_blocks(file: IO[bytes]) -> Iterator[dict[str, Column]]:
 
 def _type_of(values: Column) -> Any:
     """Return Arrow's type for values, or None if no type is for all of them."""
-    pa = load_arrow()
+    pa = _pyarrow()
     if isinstance(values, np.ndarray):
         return pa.list_(pa.from_numpy_dtype(values.dtype), values.shape[1])
     try:
@@ -169,13 +164,13 @@ def _type_of(values: Column) -> Any:
 def _has_empty_object(type_: Any) -> bool:
     """Return whether a type is, or has within it, a struct without fields."""
     inner = [type_.field(place).type for place in range(type_.num_fields)]
-    is_empty = not inner and load_arrow().types.is_struct(type_)
+    is_empty = not inner and _pyarrow().types.is_struct(type_)
     return is_empty or any(map(_has_empty_object, inner))
 
 
 def _common(one: Any, other: Any) -> Any:
     """Return the type that holds the values of two types, or None."""
-    pa = load_arrow()
+    pa = _pyarrow()
     if one is None or other is None:
         return None
     try:
@@ -189,7 +184,7 @@ def _common(one: Any, other: Any) -> Any:
 
 def _array(values: Column, type_: Any) -> Any:
     """Return values as a column of a type; as JSON without one."""
-    pa = load_arrow()
+    pa = _pyarrow()
     if type_ is None:
         return pa.array([None if value is None else json.dumps(value) for value in values])
     if isinstance(values, np.ndarray):

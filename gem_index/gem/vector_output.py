@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import InputError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.files.npy import NpyWriter
 from gem_index.gem.batches import blocks_of_texts
 from gem_index.gem.combined import Encoder
@@ -95,11 +96,7 @@ def _write_npy(path: Path, dimension: int, encoded: Iterator[_Block]) -> None:
 
 
 def _write_parquet(path: Path, dimension: int, encoded: Iterator[_Block]) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError("writing Parquet", "parquet") from error
+    pa, pq = load_pyarrow("writing Parquet")
     vector = pa.list_(pa.float32(), dimension)
     schema = pa.schema([("id", pa.string()), ("text", pa.string()), ("vector", vector)])
     # few vectors and texts repeat, and looking for repeated values takes nine tenths of the time

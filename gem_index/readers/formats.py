@@ -11,7 +11,8 @@ from typing import Any
 
 from gem_index.advice import Action, Advice, Message
 from gem_index.checks import check_choice
-from gem_index.errors import InputError, MissingExtraError, RecordError
+from gem_index.errors import InputError, RecordError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import COMPRESSED, open_input, unpacked_name
 from gem_index.json_input import JsonError, parse_json
 from gem_index.quoting import quoted, quoted_error, quoted_path
@@ -118,11 +119,7 @@ def _read_json(source: RecordFile) -> Iterable[Record]:
 
 def _read_parquet(source: RecordFile) -> Iterator[Record]:
     file, part = source.file, source.part
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingExtraError("reading Parquet", "parquet") from error
+    pa, pq = load_pyarrow("reading Parquet")
     try:
         # Parquet is read from its end; a stream must be read completely first.
         table = pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read()))

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from gem_index.arrays import F32, WORD_DIMENSIONS, SparseVector
-from gem_index.errors import MissingExtraError, UnreadableFileError
+from gem_index.errors import UnreadableFileError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.files.publishing import create_file
 from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
@@ -266,10 +267,7 @@ def require_pyarrow() -> tuple[Any, Any]:
     MissingExtraError
         If it is not installed.
     """
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("writing Parquet", "parquet") from error
-    return pyarrow, pyarrow.parquet
+    modules = load_pyarrow("writing Parquet")
+    import pyarrow.compute  # noqa: F401 - pyarrow has this attribute after its import
+
+    return modules

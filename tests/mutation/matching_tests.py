@@ -133,7 +133,9 @@ def main() -> int:
                 found.update(tests_of(data, name, changed))
         every = lines_of_tests(data)
         # the core first, so that the first failure tells whether it notices (report.py)
-        chosen = sorted(found, key=lambda test: (not in_core(test), every[test] / found[test], test))
+        chosen = sorted(
+            found, key=lambda test: (not in_core(test), every[test] / found[test], test)
+        )
         if any(name.startswith("gem_index/kernels/") for name in lines):
             exist = [name for name in KERNELS if (ROOT / name).exists()]
             chosen = sorted(exist, key=lambda name: not in_core(name))

@@ -21,7 +21,8 @@ import numpy.typing as npt
 from gem_index.advice import Action, Advice
 from gem_index.collection.state.access import CollectionRows
 from gem_index.documents import EXPORT_FORMAT, Document
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import InputError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.files.publishing import publish_file
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
@@ -148,7 +149,7 @@ def _write_lines(file: Any, head: dict[str, Any], blocks: Iterator[Block], _: in
 def _write_parquet(
     file: Any, head: dict[str, Any], blocks: Iterator[Block], dimension: int
 ) -> None:
-    pyarrow, parquet = load_pyarrow("writing")
+    pyarrow, parquet = load_pyarrow("writing Parquet")
     kind = pyarrow.list_(pyarrow.float32(), dimension)
     text = pyarrow.string()
     schema = pyarrow.schema(
@@ -176,12 +177,3 @@ def _write_parquet(
                 ),
             ]
             writer.write_batch(pyarrow.record_batch(columns, schema=schema))
-
-
-def load_pyarrow(doing: str) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(f"{doing} Parquet", "parquet") from error
-    return pyarrow, pyarrow.parquet

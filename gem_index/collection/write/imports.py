@@ -20,10 +20,10 @@ from gem_index.collection.write.exports import (
     TEXTS,
     VERSIONS,
     Export,
-    load_pyarrow,
 )
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import ConfigError, InputError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import open_input
 from gem_index.gem.combined import MOST_ENCODERS
 from gem_index.gem.config import GemConfig
@@ -64,7 +64,7 @@ def read_export(path: Path) -> Export:
         the documents are read.
     """
     if path.suffix == ".parquet":
-        pyarrow, parquet = load_pyarrow("reading")
+        pyarrow, parquet = load_pyarrow("reading Parquet")
         try:
             table = parquet.ParquetFile(path)
             head_text = (table.schema_arrow.metadata or {})[b"gem_index"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.errors import MissingExtraError, VectorFormatError
+from gem_index.errors import VectorFormatError
+from gem_index.files.arrow import load_pyarrow
 from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
@@ -30,7 +31,7 @@ _LONGEST_WORD = 65_536  # bytes
 
 def read_parquet(path: str) -> VectorFile:
     """Open a Parquet file with one string column, the words, and one column of number lists, the vectors."""
-    pyarrow, parquet = _pyarrow("reading")
+    pyarrow, parquet = load_pyarrow("reading Parquet")
     damage = f"{path} is not a complete Parquet file"
     with plain_source_file(path) as plain, foreign_reader(damage, _EXPECTED):
         columns = list(parquet.read_schema(plain))
@@ -136,7 +137,7 @@ def _letters(path: str, begin: int, spelled: Any) -> int:
 
 def write_parquet(path: Path, vectors: VectorFile) -> None:
     """Write the columns ``word`` and ``vector`` (a list of fixed size)."""
-    pyarrow, parquet = _pyarrow("writing")
+    pyarrow, parquet = load_pyarrow("writing Parquet")
     numbers = pyarrow.from_numpy_dtype(vectors.dtype)
     kind = pyarrow.list_(numbers, vectors.dimension)
     schema = pyarrow.schema([("word", pyarrow.string()), ("vector", kind)])
@@ -147,12 +148,3 @@ def write_parquet(path: Path, vectors: VectorFile) -> None:
                 pyarrow.array(rows.astype(vectors.dtype).reshape(-1)), type=kind
             )
             writer.write_batch(pyarrow.record_batch([pyarrow.array(words), column], schema=schema))
-
-
-def _pyarrow(doing: str) -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(f"{doing} Parquet", "parquet") from error
-    return pyarrow, pyarrow.parquet
