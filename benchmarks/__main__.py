@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.background_prior import read_split
 from gem_index import Document, GemEncoder, Home, open_vectors
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.gem.batches import TokenBatch
 from gem_index.vectors.mapped import MappedVectors
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from gem_index import Collection, Document, Home
-from gem_index.arrays import F64, Mask
 from gem_index.collection.corpus.calibrating import lowest_score, part_of, score_reached_by
+from gem_index.common.arrays import F64, Mask
 from gem_index.evaluate.retrieval import RetrievalTask, read_beir
 from gem_index.index.dense import spread
 from gem_index.text.tokens import tokenize

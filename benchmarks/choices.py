@@ -29,7 +29,7 @@ import numpy as np
 from packaging.requirements import Requirement
 
 from gem_index import Home, open_provider
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.evaluate.retrieval import RetrievalTask, WordSearch, measures, nearest, read_beir
 from gem_index.text.languages import detect_language
 

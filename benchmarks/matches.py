@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from gem_index import GemEncoder, open_vectors
-from gem_index.arrays import F64
+from gem_index.common.arrays import F64
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask, measures, nearest, read_beir
 from gem_index.evaluate.suite_file import read_suite

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.matches import Weights, Words, zipf
 from gem_index import GemEncoder, open_vectors
-from gem_index.arrays import F64
+from gem_index.common.arrays import F64
 from gem_index.evaluate.retrieval import measures, nearest, read_beir
 from gem_index.gem.config import NEW_COLLECTION_PRIOR, GemConfig
 from gem_index.index.fusion import MATCH_WEIGHT

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from gem_index import Chunking, Home
-from gem_index.arrays import F64, WORD_DIMENSIONS
+from gem_index.common.arrays import F64, WORD_DIMENSIONS
 from gem_index.evaluate.retrieval import RetrievalTask, measures, read_beir
 from gem_index.sparse import SparseEncoder, SparseVector
 

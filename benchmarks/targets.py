@@ -30,7 +30,7 @@ from uuid import uuid4
 import numpy as np
 
 from gem_index import Collection, Document, Home
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.files.publishing import sync_tree
 from gem_index.targets import list_targets
 from gem_index.testing import documentation_sentences

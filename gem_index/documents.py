@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gem_index.common.forking import cached_property
+from gem_index.common.json_input import nesting
 from gem_index.errors import InputError
-from gem_index.forking import cached_property
-from gem_index.json_input import nesting
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.text.tokens import WeightedText, check_text, check_texts
 
 __all__ = [

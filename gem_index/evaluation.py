@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from gem_index.arrays import F64, I64
 from gem_index.collection import Collection, SearchOptions
 from gem_index.collection.corpus.calibrating import check_expected
 from gem_index.collection.request import check_queries
 from gem_index.collection.search.answer import answer_all
+from gem_index.common.arrays import F64, I64
 from gem_index.errors import InputError
 from gem_index.evaluate.metrics import bootstrap
 from gem_index.evaluate.pairs import Pairs, area_under_curve, best_threshold, read_pairs

@@ -12,7 +12,6 @@ PACKAGES = (
     "gem_index.collection",
     "gem_index.results",
     "gem_index.errors",
-    "gem_index.advice",
     "gem_index.readers",
     "gem_index.home",
     "gem_index.gem",

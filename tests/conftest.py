@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from gem_index import Home
-from gem_index.settings import DATABASE
+from gem_index.common.settings import DATABASE
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.subword import SubwordVectors, open_wordllama
 from homes import leave_empty

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index.arrays import WORD_DIMENSIONS
+from gem_index.common.arrays import WORD_DIMENSIONS
 from gem_index.targets import Neighbor, TargetDocument, TargetSchema
 
 ENTRY_POINTS = "[gem_index.targets]\nshared = shared_target:SharedTarget\nsingle = shared_target:SingleTarget\n"

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from gem_index import Home
-from gem_index.settings import DATABASE
+from gem_index.common.settings import DATABASE
 
 
 def execute(home: Home, statement: str, *values: object) -> list[tuple[object, ...]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.collections import read, shortened
 from gem_index import Home
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 
 K = 10
 WARM, MEASURED = 200, 500

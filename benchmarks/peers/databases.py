@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.peers.data import Data, K, arrow_table, batches
 from benchmarks.peers.engine import BREADTHS, Engine, StoredEngine, graph_for
 from benchmarks.peers.measuring import Way
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 
 _LADDER = [{"ef": breadth} for breadth in BREADTHS]
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.peers.data import Data, K
 from benchmarks.peers.engine import BREADTHS, StoredEngine, graph_for
 from benchmarks.peers.measuring import Way
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.index.dense import TRAINING_VECTORS
 from gem_index.index.kinds import resolve_kind
 

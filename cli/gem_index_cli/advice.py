@@ -6,8 +6,13 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from gem_index.advice import Action
-from gem_index.errors import GemIndexError, MissingFieldError, RecordError, UnreadableFileError
+from gem_index.errors import (
+    Action,
+    GemIndexError,
+    MissingFieldError,
+    RecordError,
+    UnreadableFileError,
+)
 
 __all__ = ["COMMANDS", "command_with_fields", "message_of", "problem_of", "without_password"]
 
@@ -61,7 +66,7 @@ COMMANDS = {
         "register a file with: gem-index vectors add NAME FILE, or name an existing file"
     ),
 }
-"""The advice of each :class:`~gem_index.advice.Action`, with commands and options instead of calls."""
+"""The advice of each :class:`~gem_index.errors.Action`, with commands and options instead of calls."""
 
 
 _SECRET = re.compile(

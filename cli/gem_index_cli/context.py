@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import InputError
-from gem_index.quoting import quoted_path
+from gem_index.errors import Action, Advice, InputError
+from gem_index.errors.quoting import quoted_path
 
 if TYPE_CHECKING:
     from gem_index import Home

@@ -16,13 +16,11 @@ app = typer.Typer(help="The database's schema.", no_args_is_help=True)
 @app.command()
 def current(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the revision of the schema, and the newest revision that this version knows."""
-    from gem_index.store.schema import HEAD_REVISION
-
     home = home_of(context, upgrade=False)
     if as_json:
-        print_json({"revision": home.database_revision, "newest": HEAD_REVISION})
+        print_json({"revision": home.database_revision, "newest": home.newest_revision})
     else:
-        say(f"{home.database_revision or 'empty'} (newest: {HEAD_REVISION})")
+        say(f"{home.database_revision or 'empty'} (newest: {home.newest_revision})")
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gem_index.checks import check_whole_number
+from gem_index.common.checks import check_whole_number
 from gem_index.errors import ConfigError, FilterError, InputError
 from gem_index_cli.context import home_of
 from gem_index_cli.output import (
@@ -45,7 +45,7 @@ def parsed_filter(where: str | None) -> Any:
     """Return the value of ``--where``."""
     if where is None:
         return None
-    from gem_index.json_input import read_json
+    from gem_index.common.json_input import read_json
 
     return read_json(where, "--where", error=FilterError)
 

@@ -11,7 +11,7 @@ import typer
 import typer.core
 
 from gem_index.errors import InputError
-from gem_index.installing import install_line
+from gem_index.errors.installing import install_line
 from gem_index_cli import tuning
 from gem_index_cli.context import home_of
 from gem_index_cli.encoder_options import ConfigOptions, EncoderOptions

@@ -112,8 +112,8 @@ class InputOptions(RecordOptions):
         ConfigError
             If an option is none of its values.
         """
+        from gem_index.common.settings import load_settings
         from gem_index.readers import DocumentReader
-        from gem_index.settings import load_settings
 
         self.check_report(names)
         if self.encoding is not None and all(_has_own_encoding(name) for name in names):
@@ -256,7 +256,7 @@ def _types(given: str | None) -> Any:
     """Return the value of ``--types``: a word, or the value of JSON, which may be in a file."""
     if given is None or given in ("auto", "text"):
         return given
-    from gem_index.json_input import read_json, read_json_file
+    from gem_index.common.json_input import read_json, read_json_file
 
     if given.lstrip().startswith("{"):
         return read_json(given, "--types", unique=True, error=ConfigError)

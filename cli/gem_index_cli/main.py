@@ -18,7 +18,7 @@ import typer
 import typer.core
 
 from gem_index.errors import GemIndexError
-from gem_index.quoting import quoted_error, quoted_path
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index_cli.advice import message_of
 from gem_index_cli.context import State
 from gem_index_cli.examples import add_examples

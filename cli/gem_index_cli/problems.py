@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from gem_index.advice import Message
-from gem_index.errors import InputError
-from gem_index.quoting import quoted_error, quoted_path
+from gem_index.errors import InputError, Message
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index_cli.advice import COMMANDS, message_of, problem_of
 
 __all__ = ["ReadingLog"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from gem_index.checks import check_choice
+from gem_index.common.checks import check_choice
 from gem_index.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index_cli.context import home_of
 from gem_index_cli.documents import Where, parsed_filter
 from gem_index_cli.output import print_json, print_json_lines, say
@@ -26,7 +24,6 @@ from gem_index_cli.result_output import (
 )
 
 if TYPE_CHECKING:
-    from gem_index import Collection
     from gem_index_cli.query_files import Searched
 
 __all__ = ["register"]
@@ -196,6 +193,8 @@ def search(
     as_json_lines: AsJsonLines = False,
 ) -> None:
     """Search a collection, or a table of a vector database that push filled, by meaning and words."""
+    from gem_index.collection.request import share_of_cosine
+
     if k is None and min_score is None:
         k = 10
     if threshold is not None and not collapse:
@@ -222,7 +221,7 @@ def search(
         "sort_by": sort_by,
     }
     shown = [name.strip() for name in show.split(",")] if show else []
-    printed = Printed(first=offset + 1, fields=shown, meaning=_part_of_meaning(wanted), why=why)
+    printed = Printed(first=offset + 1, fields=shown, meaning=share_of_cosine(wanted), why=why)
     with ExitStack() as stack:
         searched: Searched
         if "://" in collection:
@@ -237,7 +236,7 @@ def search(
         else:
             alone = home_of(context).collection(collection)
             if mode != "lexical":
-                _prepare(alone)
+                alone.warm_up()
             searched = alone
         if queries is not None:
             search_file(searched, queries, output, wanted, printed, as_json or as_json_lines)
@@ -263,37 +262,6 @@ def _least_score(given: str | None) -> float | str | None:
         raise ConfigError(
             f"found --min-score {quoted(given)}; expected a number, or auto"
         ) from error
-
-
-def _prepare(collection: Collection) -> None:
-    """Open the encoder, which reads and hashes files without the interpreter's lock, while modules are imported."""
-    with ThreadPoolExecutor(1) as pool:
-        opening = pool.submit(_open_encoder, collection)
-        import_module("gem_index.kernels.sentences")
-        import_module("gem_index.index.dense").load_faiss()
-    opening.result()
-
-
-def _open_encoder(collection: Collection) -> None:
-    from gem_index.vectors.subword import SubwordVectors
-
-    for encoder in collection.encoder.encoders:
-        if isinstance(encoder.vectors, SubwordVectors):
-            encoder.vectors.load()
-
-
-def _part_of_meaning(wanted: dict[str, Any]) -> float | None:
-    """Return the factor of the cosine in the scores of a search; None if they are not made of a cosine in this way."""
-    from gem_index.index.fusion import MATCH_WEIGHT
-
-    if (
-        wanted.get("rerank")
-        or wanted.get("boost")
-        or wanted["mode"] == "lexical"
-        or wanted.get("fusion") == "rrf"
-    ):
-        return None
-    return 1.0 if wanted["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
 
 
 def register(app: typer.Typer) -> None:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gem_index.advice import Action, Advice, Message
 from gem_index.errors import (
+    Action,
+    Advice,
     ConfigError,
     InputError,
+    Message,
     MissingExtraError,
     RecordError,
     UnreadableFileError,
 )
-from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index_cli.context import home_of
 from gem_index_cli.output import print_json, say
 from gem_index_cli.parameters import AsJson

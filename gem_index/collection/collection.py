@@ -19,12 +19,12 @@ from gem_index.collection.search.answer import answer, answer_all, similar_to
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.tables import CollectionTables
 from gem_index.errors import GemIndexError, InputError, UnknownNameError
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.files.inputs import user_path
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults
 from gem_index.gem.reranking import rerank as _rerank
 from gem_index.progress import ProgressOption, reporting
-from gem_index.quoting import quoted, quoted_error
 from gem_index.store.names import CollectionRepository
 from gem_index.store.workspace import Workspace
 from gem_index.targets.protocol import Target
@@ -103,6 +103,15 @@ class Collection(CollectionChanges, CollectionTables, CorpusQuestions):
             valid.
         """
         return answer(self.access, SearchRequest(query, k, where, **options))
+
+    def warm_up(self) -> None:
+        """Load what a search needs: the word vectors are read while FAISS is imported.
+
+        Without this call, the first search loads both, one after the other.
+        """
+        from gem_index.collection.search.warming import warm_up
+
+        warm_up(self.access)
 
     def search_many(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.chunking import Chunking, Piece
 
 __all__ = [

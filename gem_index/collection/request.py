@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.checks import check_choice, check_number, check_whole_number
+from gem_index.common.checks import check_choice, check_number, check_whole_number
 from gem_index.errors import EmptyTextError, InputError
-from gem_index.index.fusion import FUSIONS
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
+from gem_index.index.fusion import FUSIONS, MATCH_WEIGHT
 from gem_index.text.tokens import check_text, tokenize
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "SearchRequest",
     "check_queries",
     "check_threshold",
+    "share_of_cosine",
 ]
 
 NEAR = 0.95
@@ -237,6 +238,18 @@ class SearchRequest:
     def filtered(self) -> bool:
         """Whether the request has a filter, even a malformed one."""
         return self.where is not None and self.where != {}
+
+
+def share_of_cosine(options: Mapping[str, Any]) -> float | None:
+    """Return the factor of the cosine in the scores of a search; None if they are not made of a cosine in this way."""
+    if (
+        options.get("rerank")
+        or options.get("boost")
+        or options["mode"] == "lexical"
+        or options.get("fusion") == "rrf"
+    ):
+        return None
+    return 1.0 if options["mode"] == "dense" else 1 / (1 + MATCH_WEIGHT)
 
 
 def check_queries(

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from gem_index.collection.piece_rows import piece_fields, piece_id
+from gem_index.common.notebook import html_table, shorten
 from gem_index.gem.matches import MatchExplanation
-from gem_index.notebook import html_table, shorten
 from gem_index.text.chunking import Piece
 from gem_index.text.tokens import WeightedText
 

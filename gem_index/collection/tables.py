@@ -18,11 +18,11 @@ from gem_index.collection.state.document_rows import (
 from gem_index.collection.state.documents import StoredDocuments
 from gem_index.documents import Document
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.arrow_tables import arrow_column, pandas_frame
 from gem_index.files.tables import Tabular, write_table
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.quoting import quoted
 from gem_index.vectors.base import FloatArray
 
 if TYPE_CHECKING:

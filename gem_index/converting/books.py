@@ -11,7 +11,7 @@ from gem_index.converting.html_pages import block_text
 from gem_index.converting.pages import Page
 from gem_index.converting.support import LARGEST_ENTRY, Pages, needs
 from gem_index.errors import InputError
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 
 __all__ = ["book_file"]
 

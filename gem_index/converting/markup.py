@@ -13,7 +13,7 @@ from gem_index.converting.html_pages import html_page
 from gem_index.converting.pages import Page
 from gem_index.converting.support import Pages, decoded, needs
 from gem_index.errors import InputError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 
 __all__ = [
     "html_content",

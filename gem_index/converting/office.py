@@ -10,7 +10,7 @@ from typing import Any
 from gem_index.converting.pages import Page
 from gem_index.converting.support import Pages, needs
 from gem_index.errors import InputError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 
 __all__ = ["slides_file", "word_file"]
 

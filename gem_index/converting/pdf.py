@@ -9,7 +9,7 @@ from gem_index.converting.pages import Page
 from gem_index.converting.pdf_text import hyphenated_words, repaired
 from gem_index.converting.support import Pages, needs
 from gem_index.errors import InputError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 
 __all__ = ["pdf_file"]
 

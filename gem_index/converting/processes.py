@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from gem_index.advice import Action, Advice
 from gem_index.converting.pages import Page
-from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors import Action, Advice, InputError, MissingExtraError
 
 __all__ = ["ConversionError", "ConverterPool", "ConverterProcess"]
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from gem_index.advice import Action, Advice
 from gem_index.converting.pages import Page
-from gem_index.errors import InputError, MissingExtraError
-from gem_index.quoting import quoted_error
+from gem_index.errors import Action, Advice, InputError, MissingExtraError
+from gem_index.errors.quoting import quoted_error
 
 __all__ = ["LARGEST_ENTRY", "Pages", "decoded", "entry_page", "needs"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from gem_index.converting.markup import html_content
 from gem_index.converting.support import LARGEST_ENTRY, Pages, entry_page, needs
 from gem_index.errors import InputError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 
 __all__ = ["web_archive", "zim_archive"]
 

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from gem_index.converting.converters import convert
 from gem_index.converting.pages import Page
 from gem_index.errors import InputError, MissingExtraError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 
 __all__ = ["main"]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.write.adopting import ingest_shards
@@ -29,7 +28,7 @@ from gem_index.distributed.parts import (
 )
 from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.sharding import Sharding
-from gem_index.errors import HomeBusyError, InputError, RecordError
+from gem_index.errors import Action, Advice, HomeBusyError, InputError, RecordError
 from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike

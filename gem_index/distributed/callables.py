@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted
 from gem_index.home.choice import EncoderChoice, NamedProvider
-from gem_index.quoting import quoted
 
 __all__ = ["TableEncoder"]
 

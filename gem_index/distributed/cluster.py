@@ -22,8 +22,8 @@ from gem_index.errors import (
     SchedulerUnavailableError,
     WorkerMismatchError,
 )
+from gem_index.errors.quoting import quoted_error
 from gem_index.gem.combined import Encoder
-from gem_index.quoting import quoted_error
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -15,7 +15,7 @@ from gem_index.errors import (
     MissingExtraError,
     SchedulerUnavailableError,
 )
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -56,7 +56,7 @@ def connected(scheduler: str, timeout: float = 10) -> Iterator[Client]:
         if local:
             from dask import config
 
-            from gem_index.settings import load_settings
+            from gem_index.common.settings import load_settings
 
             # without this, a worker that is not back 15 s after it died is never started again, and all work waits
             stack.enter_context(config.set({"distributed.deploy.lost-worker-timeout": "1 day"}))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, I64
 from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.common.arrays import F32, I64
 from gem_index.distributed.inputs import Partition
 from gem_index.distributed.manifest import part_name
 from gem_index.distributed.partitions import PartReport
@@ -19,7 +19,7 @@ from gem_index.distributed.places import OutputFolder
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.documents import Document
 from gem_index.errors import CorruptionError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 from gem_index.targets.parquet import require_pyarrow
 from gem_index.text.tokens import WeightedText
 

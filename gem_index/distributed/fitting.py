@@ -25,12 +25,12 @@ from gem_index.distributed.places import OutputFolder, StorageOptions
 from gem_index.distributed.shipping import wait_for_encoder
 from gem_index.distributed.tasks import Task
 from gem_index.errors import InputError, RecordError
+from gem_index.errors.quoting import quoted_error
 from gem_index.files.npy import read_arrays
 from gem_index.gem.combined import Encoder
 from gem_index.gem.components import CorpusStatistics
 from gem_index.gem.encoder import blocks_for_fit
 from gem_index.progress import ProgressOption, reporting
-from gem_index.quoting import quoted_error
 from gem_index.text.chunking import Chunking
 
 if TYPE_CHECKING:

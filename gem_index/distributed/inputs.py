@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gem_index.checks import check_choice
+from gem_index.common.checks import check_choice
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.partitions import FilePartition, PartReport, Reading
 from gem_index.distributed.places import StorageOptions
 from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.documents import Document
 from gem_index.errors import InputError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers import DocumentReader, documents_from
 from gem_index.readers.fields import LINE
 

@@ -10,7 +10,7 @@ from typing import Any
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder
 from gem_index.errors import CorruptionError, InputError
-from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 
 __all__ = ["MANIFEST", "Manifest", "part_name"]
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem_index.advice import Action, Advice
 from gem_index.distributed.places import InputFile
 from gem_index.documents import Document
-from gem_index.errors import ConfigError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice, ConfigError, RecordError
+from gem_index.errors.quoting import quoted
 from gem_index.readers import DocumentReader
 from gem_index.readers.parts import WHOLE, Part
 

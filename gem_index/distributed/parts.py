@@ -16,9 +16,9 @@ from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.places import OutputFolder, is_url
 from gem_index.distributed.tasks import Task
 from gem_index.errors import InputError, WorkerMismatchError
+from gem_index.errors.quoting import quoted_path
 from gem_index.gem.combined import Encoder
 from gem_index.progress import ProgressOption, reporting
-from gem_index.quoting import quoted_path
 from gem_index.targets.parquet import require_pyarrow
 
 __all__ = [

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.files.inputs import make_directory, open_input, open_stream, split_member, user_path
-from gem_index.quoting import quoted, quoted_error, quoted_path
 
 __all__ = ["InputFile", "OutputFolder", "StorageOptions", "find_files", "is_url"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from gem_index.checks import check_whole_number
+from gem_index.common.checks import check_whole_number
 from gem_index.distributed.partitions import FilePartition, Reading
 from gem_index.distributed.places import InputFile, StorageOptions, find_files
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import COMPRESSED
-from gem_index.quoting import quoted_error, quoted_path
 from gem_index.readers import DocumentReader
 from gem_index.readers.parts import WHOLE, Part
 

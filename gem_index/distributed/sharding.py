@@ -13,20 +13,20 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from gem_index.arrays import F32, I64
 from gem_index.collection.state.piece_encoder import embedded_pieces, index_fingerprint
 from gem_index.collection.write.adopting import ShardPlan
+from gem_index.common.arrays import F32, I64
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart
 from gem_index.distributed.places import OutputFolder
 from gem_index.distributed.tasks import Task
 from gem_index.errors import ConfigError, CorruptionError
+from gem_index.errors.quoting import quoted_error
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, DenseIndex, spread
 from gem_index.index.hits import Ids
 from gem_index.index.kinds import IndexKind, resolve_kind
 from gem_index.index.snapshot_writing import Blocks, NewSnapshot, fill_snapshot
-from gem_index.quoting import quoted_error
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import platformdirs
 
+from gem_index.common.forking import ForkSafeLock
 from gem_index.errors import ConfigError, FingerprintMismatchError, GemIndexError, InputError
+from gem_index.errors.quoting import quoted_error
 from gem_index.files.inputs import make_directory
-from gem_index.forking import ForkSafeLock
 from gem_index.gem.combined import Encoder
-from gem_index.quoting import quoted_error
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.mapped import MappedVectors

@@ -12,7 +12,7 @@ from gem_index.errors import (
     GemIndexError,
     WorkerMismatchError,
 )
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 
 if TYPE_CHECKING:
     pass

@@ -1,7 +1,7 @@
 """Every error that gem-index raises on purpose.
 
 They share one base class, so that a caller can catch all of them. Each message says in one line what was found, what was
-expected and what to do. What to do is an :class:`~gem_index.advice.Advice` where Python, the command line and
+expected and what to do. What to do is an :class:`~gem_index.errors.Advice` where Python, the command line and
 the server differ in it. ``exit_status`` is the exit status of the command line: 2 if the user's input is wrong, else 1.
 
 ::
@@ -41,6 +41,7 @@ the server differ in it. ``exit_status`` is the exit status of the command line:
     └── NotIndexedError            documents are stored and found, but fitting or indexing them failed
 """
 
+from gem_index.errors.advice import Action, Advice, Message
 from gem_index.errors.base import ConfigError, GemIndexError, InputError
 from gem_index.errors.cluster import PartitionError, SchedulerUnavailableError, WorkerMismatchError
 from gem_index.errors.home import (
@@ -80,6 +81,8 @@ from gem_index.errors.targets import (
 )
 
 __all__ = [
+    "Action",
+    "Advice",
     "CollectionReplacedError",
     "CommitError",
     "ConfigError",
@@ -98,6 +101,7 @@ __all__ = [
     "HomeNotWritableError",
     "InputError",
     "KeyRefusedError",
+    "Message",
     "MissingExtraError",
     "MissingFieldError",
     "MissingTargetError",

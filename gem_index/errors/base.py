@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gem_index.advice import Action, Advice, Message
+from gem_index.errors.advice import Action, Advice, Message
 
 __all__ = ["ConfigError", "GemIndexError", "InputError"]
 
@@ -27,7 +27,7 @@ class GemIndexError(Exception):
         self.advice = advice
 
     def told(self, words: Mapping[Action, str]) -> str:
-        """Return the message with its advice in some words, as :meth:`gem_index.advice.Advice.said` chooses them."""
+        """Return the message with its advice in some words, as :meth:`gem_index.errors.Advice.said` chooses them."""
         return str(self) if self.advice is None else self.advice.retold(str(self), words)
 
     def __reduce__(self) -> tuple[Any, ...]:

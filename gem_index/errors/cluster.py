@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gem_index.errors.base import GemIndexError, InputError
-from gem_index.quoting import quoted_path
+from gem_index.errors.quoting import quoted_path
 
 __all__ = ["PartitionError", "SchedulerUnavailableError", "WorkerMismatchError"]
 

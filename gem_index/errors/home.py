@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gem_index.advice import Action, Advice
+from gem_index.errors.advice import Action, Advice
 from gem_index.errors.base import GemIndexError, InputError
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 
 __all__ = [
     "CommitError",

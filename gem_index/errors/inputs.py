@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gem_index.advice import Action, Advice, Message
+from gem_index.errors.advice import Action, Advice, Message
 from gem_index.errors.base import GemIndexError, InputError
-from gem_index.installing import install_line
-from gem_index.quoting import quoted, quoted_path
+from gem_index.errors.installing import install_line
+from gem_index.errors.quoting import quoted, quoted_path
 
 __all__ = [
     "DownloadError",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from gem_index.advice import Action, Advice
+from gem_index.errors.advice import Action, Advice
 from gem_index.errors.base import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = [
     "CollectionReplacedError",

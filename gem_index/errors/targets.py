@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gem_index.advice import Action, Advice
+from gem_index.errors.advice import Action, Advice
 from gem_index.errors.base import ConfigError, GemIndexError, InputError
-from gem_index.installing import install_line
-from gem_index.quoting import quoted
+from gem_index.errors.installing import install_line
+from gem_index.errors.quoting import quoted
 
 __all__ = [
     "ForeignTableError",

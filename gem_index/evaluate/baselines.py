@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from gem_index.arrays import F64
-from gem_index.checks import check_choice
+from gem_index.common.arrays import F64
+from gem_index.common.checks import check_choice
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.evaluate.lexical_baselines import Bm25, TfIdf, check_pairs, corpus_blocks
 from gem_index.gem.batches import TokenBatch

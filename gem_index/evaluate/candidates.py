@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from gem_index.arrays import F64
-from gem_index.checks import check_number
+from gem_index.common.arrays import F64
+from gem_index.common.checks import check_number
 from gem_index.errors import ConfigError
 from gem_index.evaluate.baselines import BASELINES, Scorer, cosines
 from gem_index.evaluate.lexical_baselines import TfIdf

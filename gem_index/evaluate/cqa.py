@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F64
-from gem_index.checks import check_choice
+from gem_index.common.arrays import F64
+from gem_index.common.checks import check_choice
 from gem_index.evaluate.candidates import GEM, Candidates
 from gem_index.evaluate.data import Question
 from gem_index.evaluate.metrics import RankingScores, paired_bootstrap, ranking_scores

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from gem_index.arrays import F64
+from gem_index.common.arrays import F64
 from gem_index.errors import InputError, MissingExtraError
 from gem_index.gem.batches import TokenBatch, blocks_of_texts
 from gem_index.text.tokens import tokenize

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F64, I64
+from gem_index.common.arrays import F64, I64
 
 __all__ = [
     "Interval",

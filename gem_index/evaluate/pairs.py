@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from gem_index.arrays import F64, Mask
+from gem_index.common.arrays import F64, Mask
+from gem_index.common.settings import load_settings
 from gem_index.errors import InputError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers.objects import rows_of
 from gem_index.readers.records import DocumentReader
 from gem_index.readers.values import UNSUPPORTED, json_value
-from gem_index.settings import load_settings
 
 __all__ = ["Pairs", "area_under_curve", "best_threshold", "read_pairs"]
 

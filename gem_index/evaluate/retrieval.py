@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, F64
+from gem_index.common.arrays import F32, F64
 from gem_index.errors import InputError, RecordError
 from gem_index.evaluate.baselines import DenseEncoder
 from gem_index.evaluate.candidates import GEM, Candidates, EncoderScorer

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from statistics import mean
 from typing import Any
 
-from gem_index.arrays import F64
+from gem_index.common.arrays import F64
 from gem_index.evaluate.candidates import GEM, Candidates
 from gem_index.evaluate.data import ScoredPairs
 from gem_index.evaluate.metrics import correlations, paired_bootstrap, resampled_pearson

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F64
+from gem_index.common.arrays import F64
 from gem_index.evaluate.baselines import MeanEncoder
 from gem_index.evaluate.metrics import bootstrap
 from gem_index.evaluate.suite_file import Candidate

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gem_index.errors import ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.evaluate.suite_file import Candidate
 from gem_index.gem.specification import EncoderSpec, make_encoder, read_specification
 from gem_index.home import Home
 from gem_index.home.vector_opening import open_vectors
-from gem_index.quoting import quoted
 from gem_index.vectors.registry import DEFAULT_VECTORS
 
 __all__ = ["candidate_of"]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from gem_index.errors import ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.evaluate.candidates import Encoder
 from gem_index.evaluate.lookups import make_lookups
 from gem_index.evaluate.retrieval import RetrievalTask
 from gem_index.evaluate.suite_sets import FORM, DataSet, read_data_set
 from gem_index.files.inputs import user_path
-from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.vectors.base import VectorSource
 
 __all__ = ["Candidate", "Suite", "read_suite"]

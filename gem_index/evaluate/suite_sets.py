@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F64, I64
+from gem_index.common.arrays import F64, I64
 from gem_index.errors import ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_path
 from gem_index.evaluate.baselines import cosines
 from gem_index.evaluate.candidates import Encoder
 from gem_index.evaluate.cqa import pair_texts, ranked_by
@@ -22,7 +23,6 @@ from gem_index.evaluate.lookups import make_lookups
 from gem_index.evaluate.metrics import ranking_scores, resampled_pearson
 from gem_index.evaluate.retrieval import RetrievalTask, WordSearch, measures, nearest, read_beir
 from gem_index.files.inputs import user_path
-from gem_index.quoting import quoted, quoted_path
 
 __all__ = ["AGAINST", "FORM", "TASKS", "DataSet", "Result", "read_data_set"]
 

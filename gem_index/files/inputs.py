@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from gem_index.errors import InputError
-from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.written_forms import found_in_any_form, written_forms
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import IO, Any, BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.forking import ForkSafeLock
+from gem_index.common.forking import ForkSafeLock
 
 __all__ = ["NpyWriter", "map_array", "read_arrays"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from gem_index.errors import DiskError
+from gem_index.errors.quoting import quoted_error
 from gem_index.files.inputs import make_directory
-from gem_index.quoting import quoted_error
 
 __all__ = [
     "create_file",

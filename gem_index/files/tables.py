@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index.files.arrow_tables import arrow_table, pandas_frame, write_parquet
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
-from gem_index.quoting import quoted_error, quoted_path
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.tokens import Tokenizer, WeightedText, token_weights, tokenize
 
 __all__ = ["TokenBatch", "blocks_of_texts", "ranges_by_length"]

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.components import Components, CorpusStatistics
 from gem_index.gem.encoder import GemEncoder, blocks_for_fit, stored_encoder
 from gem_index.gem.explanation import Explanation
 from gem_index.gem.matches import MatchExplanation, explain_match
 from gem_index.gem.model_file import read_model, write_model
 from gem_index.progress import ProgressOption, counted, reporting
-from gem_index.quoting import quoted
 from gem_index.text.tokens import Tokenizer, check_text, check_texts
 from gem_index.vectors.base import FloatArray, VectorSource
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from gem_index.arrays import F64, I64
+from gem_index.common.arrays import F64, I64
 from gem_index.errors import ConfigError
 from gem_index.gem.exact_sum import ExactSum
 

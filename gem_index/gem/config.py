@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
-from gem_index.checks import check_choice, check_number, check_whole_number
+from gem_index.common.checks import check_choice, check_number, check_whole_number
+from gem_index.common.json_input import read_json
 from gem_index.errors import ConfigError
-from gem_index.json_input import read_json
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.tokens import Tokenizer
 
 __all__ = ["NEW_COLLECTION_PRIOR", "GemConfig", "Ranking", "Removal"]

@@ -332,7 +332,7 @@ class GemEncoder:
         """Return the results of work(begin, end) for consecutive parts of the texts; use threads for many characters."""
         threads = self.threads
         if threads is None:
-            from gem_index.settings import load_settings
+            from gem_index.common.settings import load_settings
 
             threads = self.threads = load_settings().threads
         if sum(map(len, texts)) < _PARALLEL_CHARACTERS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import F64, I64
+from gem_index.common.arrays import F64, I64
 
 __all__ = ["ExactSum"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gem_index.notebook import html_table
+from gem_index.common.notebook import html_table
 
 __all__ = ["Explanation", "WordWeight"]
 

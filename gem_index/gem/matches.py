@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.notebook import html_table
+from gem_index.common.notebook import html_table
 from gem_index.text.tokens import Tokenizer, check_text, token_spans, tokenize
 
 __all__ = ["MatchExplanation", "MatchedPair", "MatchedWord", "explain_match"]

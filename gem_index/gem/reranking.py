@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from gem_index.common.notebook import html_table, shorten
 from gem_index.documents import Document
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
-from gem_index.notebook import html_table, shorten
-from gem_index.quoting import quoted
 from gem_index.text.tokens import WeightedText, check_text, check_texts
 from gem_index.vectors.base import FloatArray
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gem_index.arrays import F32, F64, I32, I64
+from gem_index.common.arrays import F32, F64, I32, I64
 from gem_index.gem.components import Components
 from gem_index.gem.config import GemConfig
 from gem_index.kernels.sentences import (

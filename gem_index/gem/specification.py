@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gem_index.common.json_input import read_json_file
 from gem_index.errors import ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
 from gem_index.gem.combined import MOST_ENCODERS, CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
 from gem_index.gem.recommended import config_for
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.specification import VectorSpec
 

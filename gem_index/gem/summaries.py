@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import I64
+from gem_index.common.arrays import I64
 from gem_index.gem.batches import TokenBatch
 from gem_index.gem.components import CorpusStatistics
 from gem_index.vectors.base import VectorSource

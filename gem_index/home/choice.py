@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
+from gem_index.errors import Action, Advice, ConfigError, FingerprintMismatchError, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import user_path
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.config import GemConfig
@@ -27,7 +27,6 @@ from gem_index.home.words import (
     open_sparse_encoder,
     rerank_with_words,
 )
-from gem_index.quoting import quoted
 from gem_index.sparse import SparseEncoder, SparseVector
 from gem_index.text.languages import check_language
 from gem_index.vectors.base import VectorSource

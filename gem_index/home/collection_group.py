@@ -12,7 +12,7 @@ from gem_index.collection.request import Query, SearchOptions, check_queries
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.ordering import sorted_by
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["CollectionGroup"]
 

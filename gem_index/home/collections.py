@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
 from gem_index.collection.changes import Documents
 from gem_index.collection.results import CollectionStatus, UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import (
+    Action,
+    Advice,
     NameTakenError,
     UnknownNameError,
 )

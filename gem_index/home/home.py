@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.results import Problem
+from gem_index.common.settings import load_settings
 from gem_index.errors import (
+    Action,
+    Advice,
     HomeBusyError,
     InputError,
 )
+from gem_index.errors.quoting import quoted, quoted_path
 from gem_index.files.inputs import user_path
 from gem_index.home.collections import HomeCollections
 from gem_index.home.key_library import KeyLibrary
 from gem_index.home.model_library import ModelLibrary
 from gem_index.progress import ProgressOption, reporting
-from gem_index.quoting import quoted, quoted_path
-from gem_index.settings import load_settings
+from gem_index.store.schema import HEAD_REVISION
 from gem_index.store.workspace import Workspace, has_database
 
 __all__ = ["Home"]
@@ -94,6 +96,11 @@ class Home(HomeCollections):
     def database_revision(self) -> str | None:
         """The revision of the database's schema."""
         return self.workspace.database.revision
+
+    @property
+    def newest_revision(self) -> str:
+        """The newest revision of the schema that this version knows."""
+        return HEAD_REVISION
 
     def upgrade_database(self) -> None:
         """Run the missing migrations."""

@@ -7,9 +7,15 @@ import hashlib
 import secrets
 from typing import Literal, get_args
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError, KeyRefusedError, NameTakenError, UnknownNameError
-from gem_index.quoting import quoted
+from gem_index.errors import (
+    Action,
+    Advice,
+    ConfigError,
+    KeyRefusedError,
+    NameTakenError,
+    UnknownNameError,
+)
+from gem_index.errors.quoting import quoted
 from gem_index.store.keys import KeyRecord, KeyRepository
 from gem_index.store.workspace import Workspace, check_name
 

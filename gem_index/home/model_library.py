@@ -7,10 +7,9 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.results import ModelInfo
 from gem_index.collection.state.models import open_encoder, open_vectors, record_of
-from gem_index.errors import NameTakenError, UnknownNameError
+from gem_index.errors import Action, Advice, NameTakenError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.specification import ConfigLike, encoder_specs, make_encoder
 from gem_index.home.registration import register_paths

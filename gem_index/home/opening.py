@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypedDict
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import user_path
 from gem_index.gem.specification import ConfigLike
 from gem_index.home.choice import EncoderChoice, NamedProvider
 from gem_index.home.home import Home
-from gem_index.quoting import quoted
-from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database
 
 __all__ = ["ProviderOptions", "find_provider", "open_provider"]

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import GemIndexError, NameTakenError
+from gem_index.errors import Action, Advice, GemIndexError, NameTakenError
 from gem_index.files.inputs import COMPRESSED, user_path
 from gem_index.gem.specification import EncoderSpec
 from gem_index.home.vector_library import VectorLibrary

@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.results import Problem
 from gem_index.collection.state.models import open_vectors
-from gem_index.errors import ConfigError, NameTakenError, UnknownNameError
+from gem_index.errors import Action, Advice, ConfigError, NameTakenError, UnknownNameError
 from gem_index.files.inputs import user_path
 from gem_index.home.vector_rows import find_users, registered_sources
 from gem_index.progress import Progress, ProgressOption, reporting

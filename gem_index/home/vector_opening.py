@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gem_index.common.settings import load_settings
 from gem_index.files.inputs import user_path
 from gem_index.home.home import Home
-from gem_index.settings import load_settings
 from gem_index.store.workspace import has_database
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.formats.registry import KeyedVectorsLike, read_vectors

@@ -8,12 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
 from gem_index.gem.reranking import Candidate, RerankResults, check_top_n, rerank
 from gem_index.home.home import Home
 from gem_index.home.vector_opening import open_home
 from gem_index.index.fusion import MATCH_WEIGHT, fused
-from gem_index.quoting import quoted
 from gem_index.sparse import SparseEncoder
 
 __all__ = ["STATISTICS_FILE", "check_rerank_mode", "open_sparse_encoder", "rerank_with_words"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index.arrays import F32, I64
+from gem_index.common.arrays import F32, I64
 from gem_index.errors import CorruptionError, GemIndexError
 from gem_index.files.inputs import sha256_of_file
 from gem_index.files.npy import map_array

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gem_index.arrays import F64, I32, I64
+from gem_index.common.arrays import F64, I32, I64
 from gem_index.text.analyzer import Analyzer
 
 __all__ = ["CountedTexts"]

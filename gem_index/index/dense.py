@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, I64, Mask
+from gem_index.common.arrays import F32, I64, Mask
 from gem_index.errors import ConfigError, CorruptionError, DiskError
+from gem_index.errors.quoting import quoted_error
 from gem_index.index.hits import ROUNDING, best_of
 from gem_index.index.kinds import IndexKind
-from gem_index.quoting import quoted_error
 
 __all__ = ["TRAINING_VECTORS", "DenseIndex", "faiss_threads", "load_faiss", "spread"]
 

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.common.forking import cached_property
 from gem_index.errors import CorruptionError
 from gem_index.files.npy import map_array
-from gem_index.forking import cached_property
 
 __all__ = ["Codes", "Column", "FieldsWriter", "Numbers", "SnapshotFields"]
 

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from gem_index.arrays import I32
+from gem_index.common.arrays import I32
 from gem_index.kernels.near_pairs import merge_forest
 
 __all__ = ["joined_forest"]

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.index.hits import ROUNDING, Hits, Ids, best_of
 
 __all__ = [

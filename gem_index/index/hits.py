@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gem_index.arrays import F32, I64, Mask
+from gem_index.common.arrays import F32, I64, Mask
 
 __all__ = ["ROUNDING", "Hits", "Ids", "among", "best_first", "best_of", "members"]
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["AUTOMATIC", "KINDS", "IndexKind", "check_kind", "resolve_kind"]
 

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import CorruptionError, DiskError
-from gem_index.forking import cached_property
+from gem_index.common.forking import cached_property
+from gem_index.errors import Action, Advice, CorruptionError, DiskError
+from gem_index.errors.quoting import quoted_error
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.vocabulary import VOCABULARY, Vocabulary, words_to_keep
-from gem_index.quoting import quoted_error
 from gem_index.text.analyzer import FIRST, Analyzer
 
 __all__ = ["LexicalIndex"]

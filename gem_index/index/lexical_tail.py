@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from gem_index.arrays import I64, Mask
+from gem_index.common.arrays import I64, Mask
 from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.hits import Hits, Ids, among
 from gem_index.index.lexical import LexicalIndex

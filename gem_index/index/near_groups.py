@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gem_index.arrays import F32, I32, I64
+from gem_index.common.arrays import F32, I32, I64
 from gem_index.index.dense import spread
 from gem_index.index.forests import joined_forest
 from gem_index.kernels.near_pairs import STEP, TILE, join_near, sketch_sets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import F32, I64
+from gem_index.common.arrays import F32, I64
 from gem_index.index.dense import faiss_threads, load_faiss, spread
 
 __all__ = ["nearest_among", "nearest_neighbors"]

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from gem_index.arrays import I32, I64
+from gem_index.common.arrays import I32, I64
 from gem_index.index.forests import joined_forest
 from gem_index.kernels.overlaps import join_overlapping
 

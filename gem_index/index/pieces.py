@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import F32, I64, Mask
+from gem_index.common.arrays import F32, I64, Mask
 from gem_index.index.dense import DenseIndex
 from gem_index.index.hits import best_first
 from gem_index.index.rows import VectorRows

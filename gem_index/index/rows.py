@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, I64, Mask
+from gem_index.common.arrays import F32, I64, Mask
 from gem_index.errors import CorruptionError
 
 __all__ = ["RowsWriter", "VectorRows", "continued", "linked", "numbered", "rows_digest"]

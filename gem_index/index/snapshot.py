@@ -9,9 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gem_index.advice import Action, Advice
-from gem_index.arrays import I64
-from gem_index.errors import CorruptionError
+from gem_index.common.arrays import I64
+from gem_index.errors import Action, Advice, CorruptionError
 from gem_index.files.inputs import sha256_of_file
 from gem_index.files.npy import map_array
 from gem_index.index.dense import DenseIndex

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from gem_index.arrays import F32, I64, Mask
+from gem_index.common.arrays import F32, I64, Mask
 from gem_index.errors import CorruptionError
 from gem_index.files.inputs import sha256_of_file
 from gem_index.files.npy import map_array

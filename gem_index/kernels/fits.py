@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import F32, F64, I32, I64
+from gem_index.common.arrays import F32, F64, I32, I64
 from gem_index.kernels.library import kernels, reading, succeed, writing
 
 __all__ = ["add_products", "coarse_vectors", "symmetric_eigen"]

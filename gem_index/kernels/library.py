@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import ConfigError, GemIndexError
-from gem_index.settings import load_settings
 
 __all__ = [
     "ffi",

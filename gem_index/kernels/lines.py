@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, I64
+from gem_index.common.arrays import F32, I64
 from gem_index.kernels.library import kernels, reading, writing
 
 __all__ = ["parse_lines"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gem_index.arrays import F32, I32, I64, U64
+from gem_index.common.arrays import F32, I32, I64, U64
 from gem_index.kernels.library import kernels, reading, writing
 
 __all__ = ["STEP", "TILE", "join_near", "merge_forest", "sketch_sets"]

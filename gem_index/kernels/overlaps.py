@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gem_index.arrays import I32, I64
+from gem_index.common.arrays import I32, I64
 from gem_index.kernels.library import kernels, reading, writing
 
 __all__ = ["join_overlapping"]

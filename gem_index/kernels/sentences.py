@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, F64, I32, I64
+from gem_index.common.arrays import F32, F64, I32, I64
 from gem_index.kernels.library import ffi, kernels, reading, succeed, writing
 
 __all__ = ["Sentences", "compose_sentences", "project", "select_directions", "weigh_sentences"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import I32, I64, Mask
+from gem_index.common.arrays import I32, I64, Mask
 from gem_index.kernels.library import kernels, reading, writing
 
 __all__ = ["find_words", "hash_ngrams", "hash_words", "number_words"]

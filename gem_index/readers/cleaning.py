@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["CLEANINGS", "cleaning_of", "is_html", "strip_html", "strip_quotes", "strip_signature"]
 

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from gem_index.advice import Message
-from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors import ConfigError, Message
+from gem_index.errors.quoting import quoted
 from gem_index.readers.fields import Fields
 from gem_index.readers.lines import Record
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gem_index.advice import Message
-from gem_index.errors import RecordError
-from gem_index.quoting import quoted
+from gem_index.errors import Message, RecordError
+from gem_index.errors.quoting import quoted
 from gem_index.readers.fields import Fields
 from gem_index.readers.lines import RecordFile
 

@@ -7,10 +7,9 @@ import io
 import re
 from typing import Any
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import InputError
+from gem_index.errors import Action, Advice, InputError
+from gem_index.errors.quoting import quoted_path
 from gem_index.files.inputs import recoded
-from gem_index.quoting import quoted_path
 from gem_index.readers.code_pages import code_page_of
 
 __all__ = ["AUTO", "UTF8", "as_utf8"]

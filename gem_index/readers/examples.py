@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import InputError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers.objects import rows_of
 from gem_index.readers.records import DocumentReader
 from gem_index.readers.values import UNSUPPORTED, json_value
-from gem_index.settings import load_settings
 
 __all__ = ["Example", "read_examples"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers.cleaning import is_html
 from gem_index.readers.column_types import type_of_texts
 from gem_index.text.languages import SAMPLED, detect_language

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gem_index.advice import Action, Advice, Message
 from gem_index.documents import EXPORT_FORMAT, Document, check_unicode, document_id
-from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice, ConfigError, InputError, Message, RecordError
+from gem_index.errors.quoting import quoted
 from gem_index.text.tokens import WeightedText, check_weight
 
 __all__ = ["LINE", "FieldNames", "Fields", "with_title_weights"]

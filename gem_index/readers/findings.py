@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.quoting import quoted, quoted_path
+from gem_index.errors import Action, Advice, Message
+from gem_index.errors.quoting import quoted, quoted_path
 
 __all__ = ["Findings"]
 

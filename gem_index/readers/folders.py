@@ -15,14 +15,14 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Any
 
+from gem_index.common.settings import load_settings
 from gem_index.converting import ARCHIVES, ConversionError, ConverterPool, Page, kind_of
 from gem_index.documents import Document
 from gem_index.errors import GemIndexError, InputError, MissingExtraError, UnreadableFileError
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index.files.inputs import check_encoding, user_path
-from gem_index.quoting import quoted_error, quoted_path
 from gem_index.readers.encodings import AUTO
 from gem_index.readers.walk import FoundFile, files_of
-from gem_index.settings import load_settings
 
 __all__ = ["FolderReader", "ReadFile"]
 

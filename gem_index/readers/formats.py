@@ -9,13 +9,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.checks import check_choice
-from gem_index.errors import InputError, RecordError
+from gem_index.common.checks import check_choice
+from gem_index.common.json_input import JsonError, parse_json
+from gem_index.errors import Action, Advice, InputError, Message, RecordError
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import COMPRESSED, open_input, unpacked_name
-from gem_index.json_input import JsonError, parse_json
-from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers.fields import LINE, Fields
 from gem_index.readers.json_files import is_json_lines, read_json
 from gem_index.readers.lines import Record, RecordFile, lines_of

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.errors import InputError, RecordError
-from gem_index.json_input import MAX_DEPTH, JsonError, parse_json
-from gem_index.quoting import quoted, quoted_path
+from gem_index.common.json_input import MAX_DEPTH, JsonError, parse_json
+from gem_index.errors import Action, Advice, InputError, Message, RecordError
+from gem_index.errors.quoting import quoted, quoted_path
 from gem_index.readers.fields import LINE
 from gem_index.readers.lines import Record, RecordFile
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice, ConfigError, Message
+from gem_index.errors.quoting import quoted
 from gem_index.readers.fields import LINE, Fields
 from gem_index.readers.parts import WHOLE, Part
 

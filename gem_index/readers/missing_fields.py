@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.errors import MissingFieldError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice, Message, MissingFieldError, RecordError
+from gem_index.errors.quoting import quoted
 from gem_index.readers.field_choice import choose_fields
 from gem_index.readers.field_summaries import FieldSummaries
 from gem_index.readers.fields import Fields

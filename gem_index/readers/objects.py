@@ -8,7 +8,7 @@ from typing import Any
 
 from gem_index.documents import Document, text_id
 from gem_index.errors import InputError, RecordError
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.readers.cleaning import cleaning_of
 from gem_index.readers.fields import LINE, FieldNames
 from gem_index.readers.missing_fields import missing_field

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.parsers import expat
 
-from gem_index.advice import Message
-from gem_index.errors import InputError, RecordError
-from gem_index.quoting import quoted_path
+from gem_index.errors import InputError, Message, RecordError
+from gem_index.errors.quoting import quoted_path
 from gem_index.readers.fields import Fields
 from gem_index.readers.lines import Record, RecordFile
 

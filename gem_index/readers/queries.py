@@ -15,10 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from gem_index.advice import Action, Advice
 from gem_index.documents import Document
-from gem_index.errors import ConfigError, InputError, RecordError
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors import Action, Advice, ConfigError, InputError, RecordError
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.readers.fields import LINE, FieldNames
 from gem_index.readers.values import UNSUPPORTED, json_value
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import EmptyTextError, RecordError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers.formats import format_of_name, read_json_lines, read_lines
 from gem_index.readers.records import DocumentReader
-from gem_index.settings import load_settings
 from gem_index.text.tokens import check_text, tokenize
 
 __all__ = ["Question", "read_questions"]

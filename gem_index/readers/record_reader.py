@@ -8,10 +8,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.checks import check_choice
+from gem_index.common.checks import check_choice
 from gem_index.documents import EXPORT_FORMAT
-from gem_index.errors import InputError, RecordError
+from gem_index.errors import Action, Advice, InputError, Message, RecordError
 from gem_index.files.inputs import open_input
 from gem_index.readers.cleaning import cleaning_of, is_html
 from gem_index.readers.column_types import ColumnTypes, TypeChoice

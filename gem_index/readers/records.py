@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from gem_index.advice import Message
 from gem_index.documents import Document
-from gem_index.errors import DuplicateIdError, InputError, RecordError
+from gem_index.errors import DuplicateIdError, InputError, Message, RecordError
 from gem_index.files.inputs import split_member
 from gem_index.readers.fields import LINE, Fields
 from gem_index.readers.findings import Findings

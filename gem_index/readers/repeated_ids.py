@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from gem_index.errors import InputError, RecordError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import split_member
-from gem_index.quoting import quoted
 from gem_index.text.written_forms import composed
 
 __all__ = [

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import RecordError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers.formats import read_json_lines
-from gem_index.settings import load_settings
 
 __all__ = ["RerankRequest", "read_rerank_requests"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gem_index.advice import Message
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors import Message
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.readers.lines import Record
 from gem_index.readers.records import DocumentReader
 from gem_index.readers.values import UNSUPPORTED, json_value

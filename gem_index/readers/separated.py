@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from gem_index.advice import Action, Advice, Message
-from gem_index.errors import RecordError
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice, Message, RecordError
+from gem_index.errors.quoting import quoted
 from gem_index.readers.columns import column_names, row_fields
 from gem_index.readers.lines import Record, RecordFile, lines_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gem_index.errors import InputError, MissingExtraError, RecordError
-from gem_index.quoting import quoted, quoted_error, quoted_path
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers.columns import column_names
 from gem_index.readers.lines import Record, RecordFile
 from gem_index.readers.values import UNSUPPORTED, json_value

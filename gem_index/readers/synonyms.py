@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted_path
 from gem_index.files.inputs import open_input
-from gem_index.quoting import quoted_path
 from gem_index.text.synonyms import Synonyms
 
 __all__ = ["read_synonyms"]

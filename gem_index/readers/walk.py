@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from gem_index.common.settings import DATABASE
 from gem_index.converting.pages import kind_of
 from gem_index.readers.formats import format_of_name
 from gem_index.readers.patterns import Patterns
-from gem_index.settings import DATABASE
 
 __all__ = ["FoundFile", "files_of"]
 

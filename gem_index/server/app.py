@@ -13,10 +13,11 @@ from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import GemIndexError
+from gem_index.errors.quoting import quoted
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
-from gem_index.quoting import quoted
 from gem_index.server import (
     access,
     backups,
@@ -61,7 +62,6 @@ from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ
 from gem_index.server.security import KeyRing
 from gem_index.server.settings import Limits
-from gem_index.settings import load_settings
 
 __all__ = ["create_app"]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from gem_index.errors import ConfigError, DiskError, GemIndexError, HomeBusyError, InputError
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index.files.inputs import make_directory
 from gem_index.files.publishing import remove_partials
 from gem_index.home import Home
 from gem_index.progress import Progress
-from gem_index.quoting import quoted_error, quoted_path
 
 __all__ = ["Backup", "BackupFolder", "BackupRunningError", "NoRoomError"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["Several", "StrictBody", "expectation", "problem_of"]
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.server.bodies import Several
 from gem_index.server.models import DEFAULT
 from gem_index.server.openai import encode, in_base64

@@ -9,9 +9,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict
 
-from gem_index.advice import Action, Advice
 from gem_index.collection import Collection
-from gem_index.errors import UnknownNameError
+from gem_index.errors import Action, Advice, UnknownNameError
 from gem_index.progress import Progress
 from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext

@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore, Event
 from typing import Any, TypeVar
 
-from gem_index.arrays import F32
 from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.state.batching import LARGEST_BATCH
+from gem_index.common.arrays import F32
+from gem_index.common.settings import load_settings
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.home.collection_group import CollectionGroup
-from gem_index.quoting import quoted
 from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.encoding import EncodingQueue
 from gem_index.server.errors import (
@@ -32,7 +33,6 @@ from gem_index.server.open_collections import OpenCollections
 from gem_index.server.settings import Limits
 from gem_index.server.tables import ServedTables
 from gem_index.server.words import CollectionWords, JsonRows, ModelWords
-from gem_index.settings import load_settings
 from gem_index.sparse import SparseEncoder
 from gem_index.text.tokens import check_text
 

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
 
 from gem_index.collection import Collection
+from gem_index.common.json_input import parse_json, read_json
 from gem_index.documents import Document
 from gem_index.errors import FilterError, GemIndexError, InputError
-from gem_index.json_input import parse_json, read_json
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import (

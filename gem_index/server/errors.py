@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from gem_index import errors
-from gem_index.advice import Action, Advice
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice
+from gem_index.errors.quoting import quoted
 from gem_index.server.backup_folder import BackupRunningError, NoRoomError
 from gem_index.server.responses import JsonResponse
 

@@ -16,12 +16,13 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
+from gem_index.common.settings import load_settings
 from gem_index.converting import ARCHIVES, KINDS, kind_of
 from gem_index.documents import Document
 from gem_index.errors import DiskError, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.home import Home
 from gem_index.progress import Progress, counted
-from gem_index.quoting import quoted
 from gem_index.readers import DocumentReader, FolderReader, inspect_records
 from gem_index.readers.fields import with_title_weights
 from gem_index.server.context import UPLOADS, ServerContext
@@ -29,7 +30,6 @@ from gem_index.server.errors import OverloadedError, TooLargeError
 from gem_index.server.events import EVENTS, answer_with_events
 from gem_index.server.origins import check_sent_type
 from gem_index.server.routing import WRITE, Context, KeyedRoute
-from gem_index.settings import load_settings
 
 __all__ = ["inspections", "is_upload", "router"]
 

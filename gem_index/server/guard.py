@@ -15,7 +15,7 @@ from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
 
 from gem_index.errors import GemIndexError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.server.errors import (
     MemoryFullError,
     ShuttingDownError,

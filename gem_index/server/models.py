@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from threading import Lock
 
 from gem_index.errors import ConfigError, UnknownNameError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
 from gem_index.home import Home
 from gem_index.home.opening import open_provider
-from gem_index.quoting import quoted
 
 __all__ = ["COLLECTION", "DEFAULT", "EMBEDDINGS", "ModelCard", "ServedModels"]
 

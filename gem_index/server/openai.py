@@ -9,9 +9,9 @@ import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT, ModelCard

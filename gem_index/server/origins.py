@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.server.errors import UnsupportedTypeError
 
 __all__ = ["Origins", "check_sent_type"]

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.server.bodies import Several
 from gem_index.server.context import ServerContext
 from gem_index.server.models import DEFAULT

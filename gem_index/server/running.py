@@ -21,12 +21,11 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.supervisors import Multiprocess
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError
+from gem_index.errors import Action, Advice, ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import user_path
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
-from gem_index.quoting import quoted
 from gem_index.server.app import create_app
 from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.metrics import MULTIPROCESS

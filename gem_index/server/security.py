@@ -9,7 +9,7 @@ from typing import get_args
 
 from fastapi import Request
 
-from gem_index.advice import Action, Advice
+from gem_index.errors import Action, Advice
 from gem_index.home import Home
 from gem_index.home.key_library import MAKER, Permission, digest_of
 from gem_index.server.errors import ForbiddenError, UnauthorizedError

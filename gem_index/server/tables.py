@@ -15,8 +15,8 @@ from gem_index.errors import (
     TargetUnavailableError,
     UnknownNameError,
 )
+from gem_index.errors.quoting import quoted
 from gem_index.home import Home
-from gem_index.quoting import quoted
 from gem_index.targets.registry import check_target
 
 __all__ = ["OnlySearchedError", "ServedTable", "ServedTables"]

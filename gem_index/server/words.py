@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from gem_index.arrays import SparseVector
 from gem_index.collection import Collection
+from gem_index.common.arrays import SparseVector
 from gem_index.progress import Progress
 from gem_index.server.responses import to_json
 from gem_index.sparse import SparseEncoder

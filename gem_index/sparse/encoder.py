@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import SparseVector
-from gem_index.checks import check_number, check_whole_number
+from gem_index.common.arrays import SparseVector
+from gem_index.common.checks import check_number, check_whole_number
+from gem_index.common.json_input import read_json_file
 from gem_index.errors import ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import publish_file
 from gem_index.index.counted_texts import CountedTexts
@@ -29,8 +31,6 @@ from gem_index.index.terms import (
     match_weights,
 )
 from gem_index.index.word_statistics import WordStatistics
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import detect_language
 from gem_index.text.synonyms import NO_SYNONYMS, Synonyms

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
-from gem_index.arrays import F32, I64, SparseVector
+from gem_index.common.arrays import F32, I64, SparseVector
 from gem_index.index.terms import inverse_frequency
 from gem_index.sparse.encoder import SparseEncoder
 

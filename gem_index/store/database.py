@@ -19,8 +19,10 @@ import filelock  # noqa: F401 - fork handlers run in reverse: filelock's is regi
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
-from gem_index.advice import Action, Advice
+from gem_index.common.forking import ForkGate
 from gem_index.errors import (
+    Action,
+    Advice,
     CommitError,
     CorruptionError,
     DatabaseVersionError,
@@ -29,8 +31,7 @@ from gem_index.errors import (
     HomeBusyError,
     HomeNotWritableError,
 )
-from gem_index.forking import ForkGate
-from gem_index.quoting import quoted_error
+from gem_index.errors.quoting import quoted_error
 from gem_index.store.engine import (
     has_shared_memory,
     is_writable,

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, true
 from sqlalchemy.exc import OperationalError
 
+from gem_index.common.forking import cached_property
 from gem_index.errors import FilterError, InputError
-from gem_index.forking import cached_property
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.store.kinds import Kinds, check_equalities, check_orderings, kind_of_value
 from gem_index.store.schema import documents
 from gem_index.store.where import compile_where, field_value, fields_of

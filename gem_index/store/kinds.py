@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import ColumnElement, case, func, or_
 
 from gem_index.errors import FilterError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.store.where import COMPARISONS, field_value
 
 __all__ = ["Kinds", "check_equalities", "check_orderings", "kind_of_value", "merged"]

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from gem_index.errors import FilterError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["COMPARISONS", "compile_where", "field_value", "fields_of"]
 

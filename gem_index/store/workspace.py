@@ -17,8 +17,10 @@ from typing import Any
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
-from gem_index.advice import Action, Advice
+from gem_index.common.settings import DATABASE, Settings
 from gem_index.errors import (
+    Action,
+    Advice,
     CommitError,
     ConfigError,
     GemIndexError,
@@ -26,10 +28,9 @@ from gem_index.errors import (
     HomeNotWritableError,
     InputError,
 )
+from gem_index.errors.quoting import quoted, quoted_path
 from gem_index.files.inputs import make_directory
 from gem_index.files.publishing import publish_directory
-from gem_index.quoting import quoted, quoted_path
-from gem_index.settings import DATABASE, Settings
 from gem_index.store.database import FORK_GATE, Database
 from gem_index.store.leftovers import remove_leftovers
 from gem_index.store.names import CollectionRepository, WordVectorRepository

@@ -1,6 +1,6 @@
 """Vector databases into which collections are pushed: the protocol, its values, and the opening of a URL."""
 
-from gem_index.arrays import WORD_DIMENSIONS, SparseVector
+from gem_index.common.arrays import WORD_DIMENSIONS, SparseVector
 from gem_index.files.publishing import publish_file
 from gem_index.targets.alias import AliasTarget, Generation
 from gem_index.targets.batch import TargetBatch

@@ -8,10 +8,10 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from gem_index.arrays import F32, SparseVector
+from gem_index.common.arrays import F32, SparseVector
+from gem_index.common.forking import cached_property
 from gem_index.errors import ConfigError
-from gem_index.forking import cached_property
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import TargetDocument, TargetSchema
 

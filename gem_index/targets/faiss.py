@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.errors import ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.files.publishing import create_file
-from gem_index.quoting import quoted
 from gem_index.targets.folder import FolderTarget, create_manifest, table_errors
 from gem_index.targets.parquet import ParquetTable, require_pyarrow
 from gem_index.targets.protocol import Neighbor, TargetSchema

@@ -19,11 +19,11 @@ from typing import Any, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
+from gem_index.common.json_input import read_json_file
 from gem_index.errors import ConfigError, ForeignTableError, InputError, UnreadableFileError
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index.files.inputs import user_path
 from gem_index.files.publishing import disk_errors, publish_file
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted_error, quoted_path
 from gem_index.targets.protocol import TargetSchema, TargetTable
 from gem_index.targets.tables import missing_staged_table
 from gem_index.targets.url import TargetUrl

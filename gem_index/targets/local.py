@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted_path
+from gem_index.errors.quoting import quoted_path
 from gem_index.targets.url import TargetUrl
 
 __all__ = ["has_database", "local_path"]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
-from gem_index.forking import cached_property
+from gem_index.common.forking import cached_property
 
 __all__ = ["JsonObjects", "integers_are_short", "integers_within"]
 

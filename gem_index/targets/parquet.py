@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, WORD_DIMENSIONS, SparseVector
+from gem_index.common.arrays import F32, WORD_DIMENSIONS, SparseVector
 from gem_index.errors import UnreadableFileError
+from gem_index.errors.quoting import quoted_error
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.publishing import create_file
-from gem_index.quoting import quoted_error
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.folder import FolderTable, FolderTarget, create_manifest, table_errors
 from gem_index.targets.metadata import JsonObjects

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self, runtime_checkable
 
-from gem_index.arrays import F32, SparseVector
+from gem_index.common.arrays import F32, SparseVector
 from gem_index.errors import ConfigError
 from gem_index.targets.url import TargetUrl
 
@@ -239,7 +239,7 @@ class WordsTarget(Protocol):
     def word_dimensions(self) -> int:
         """Return the largest dimension of sparse vectors in the database, at most 2^31; 0 if it has no sparse vectors.
 
-        If the dimension is below 2^31, tables store :meth:`~gem_index.arrays.SparseVector.folded` vectors.
+        If the dimension is below 2^31, tables store :meth:`~gem_index.common.arrays.SparseVector.folded` vectors.
         """
         ...
 

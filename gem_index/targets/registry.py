@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from gem_index.errors import ConfigError, MissingTargetError, UnknownNameError
-from gem_index.installing import install_line
+from gem_index.errors.installing import install_line
 from gem_index.targets.protocol import Target
 from gem_index.targets.url import TargetUrl
 

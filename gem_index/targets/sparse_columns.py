@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F64, SparseVector
+from gem_index.common.arrays import F64, SparseVector
 
 __all__ = ["WORD_COLUMNS", "word_columns", "word_products", "word_vectors"]
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.targets.protocol import TargetSchema
 from gem_index.targets.sql_table import SqlDatabase, SqlTable
 from gem_index.targets.tables import existing_table, foreign_table, missing_staged_table

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gem_index.arrays import F32, SparseVector
+from gem_index.common.arrays import F32, SparseVector
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.narrowing import Condition
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetSchema

@@ -10,8 +10,8 @@ from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from gem_index.errors import ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.files.inputs import user_path
-from gem_index.quoting import quoted, quoted_error
 
 __all__ = ["TargetUrl"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import regex
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.languages import AUTO, MANY, NONE, STEMMERS, check_language
 from gem_index.text.tokens import has_symbols, search_tokens
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from gem_index.checks import check_whole_number
+from gem_index.common.checks import check_whole_number
+from gem_index.common.forking import cached_property
 from gem_index.errors import ConfigError
-from gem_index.forking import cached_property
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.sections import Section, blocks, common_path, holds_only_headings, sections_of
 from gem_index.text.units import begin_of_last_units, blank_words, units, units_up_to
 

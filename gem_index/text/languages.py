@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import regex
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = [
     "AUTO",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.analyzer import Analyzer, is_unspaced
 from gem_index.text.tokens import WeightedText, tokenize
 

@@ -16,9 +16,9 @@ from typing import Any, Literal, Self, TypeAlias
 
 import regex
 
-from gem_index.checks import check_number
+from gem_index.common.checks import check_number
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = [
     "Tokenizer",

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from gem_index.common.json_input import read_json, read_json_file
 from gem_index.errors import ConfigError, DownloadError, InputError
-from gem_index.json_input import read_json, read_json_file
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.catalogue import RemoteFile
 
 __all__ = ["checked_address", "download", "expected_size_and_hash", "hub_folder", "is_address"]

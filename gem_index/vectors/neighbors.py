@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.tokens import frequent_english
 from gem_index.vectors.base import FloatArray, VectorSource
 from gem_index.vectors.combined import CombinedVectors

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gem_index.checks import check_number
+from gem_index.common.checks import check_number
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
 from gem_index.vectors.runs import RUNS
 

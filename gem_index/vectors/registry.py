@@ -7,10 +7,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import UnknownNameError, VectorFormatError
-from gem_index.forking import ForkSafeLock
-from gem_index.quoting import quoted
+from gem_index.common.forking import ForkSafeLock
+from gem_index.errors import Action, Advice, UnknownNameError, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.base import VectorSource
 from gem_index.vectors.catalogue import CATALOGUE, find_entry
 from gem_index.vectors.combined import CombinedVectors

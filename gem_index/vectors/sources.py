@@ -10,11 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError, DownloadError, UnknownNameError, VectorFormatError
+from gem_index.errors import (
+    Action,
+    Advice,
+    ConfigError,
+    DownloadError,
+    UnknownNameError,
+    VectorFormatError,
+)
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import COMPRESSED, sha256_of_file, user_path
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.vectors.catalogue import (
     ANY_LANGUAGE,
     CATALOGUE,

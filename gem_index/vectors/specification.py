@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from gem_index.errors import ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import COMPRESSED, split_member
-from gem_index.quoting import quoted
 
 __all__ = ["SpecPart", "VectorSpec", "is_path"]
 

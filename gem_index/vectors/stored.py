@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from gem_index.common.json_input import read_json_file
 from gem_index.errors import ConfigError, CorruptionError, InputError, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import sha256_of_file, user_path
 from gem_index.files.npy import map_array
 from gem_index.files.publishing import disk_errors, publish_directory
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.ngrams import NgramTable

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError, VectorFormatError
-from gem_index.forking import cached_property
-from gem_index.quoting import quoted
+from gem_index.common.forking import cached_property
+from gem_index.errors import Action, Advice, ConfigError, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.base import BoolArray, FloatArray
 from gem_index.vectors.formats.arrays import read_tensors
 from gem_index.vectors.formats.base import Pieces, VectorFile, matrix_chunks

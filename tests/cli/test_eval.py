@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gem_index.installing import install_line
+from gem_index.errors.installing import install_line
 
 PAIRS = (
     "5\tthe river\tthe river\n3\topen a bank account\tan account at the bank\n0\ttea\ttwo ducks\n"

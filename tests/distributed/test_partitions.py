@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.advice import Action, Advice
 from gem_index.distributed.partitions import PartReport
 from gem_index.distributed.planning import plan
 from gem_index.documents import text_id
-from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.errors import Action, Advice, ConfigError, InputError, RecordError
 from gem_index.readers import DocumentReader
 
 

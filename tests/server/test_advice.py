@@ -2,8 +2,7 @@
 
 import pytest
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import DiskError, InputError, UnknownNameError
+from gem_index.errors import Action, Advice, DiskError, InputError, UnknownNameError
 from gem_index.server.errors import message_for
 
 

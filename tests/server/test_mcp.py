@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from assistant import MAIN, Assistant, command
 from gem_index import Document, Home
-from gem_index.installing import install_line
+from gem_index.errors.installing import install_line
 from gem_index.text.chunking import Chunking
 from gem_index_cli.main import run
 from server_process import ServerProcess

@@ -19,8 +19,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import Home
-from gem_index.advice import Action, Advice
-from gem_index.errors import ConfigError
+from gem_index.errors import Action, Advice, ConfigError
 from gem_index.server import running
 from gem_index.server.running import ServeOptions, application_of, open_listener, serve
 from server_process import ServerProcess

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import open_provider
-from gem_index.arrays import SparseVector
+from gem_index.common.arrays import SparseVector
 from gem_index.server.app import create_app
 from gem_index.sparse import SparseEncoder
 

@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 import gem_index
-from gem_index.advice import Action, Advice, Message
-from gem_index.errors import InputError, NotIndexedError, RecordError, UnknownNameError
+from gem_index.errors import (
+    Action,
+    Advice,
+    InputError,
+    Message,
+    NotIndexedError,
+    RecordError,
+    UnknownNameError,
+)
 from gem_index_cli.advice import COMMANDS, message_of, problem_of
 from gem_index_cli.tree import MODULES
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gem_index.checks import check_choice, check_number, check_whole_number
+from gem_index.common.checks import check_choice, check_number, check_whole_number
 from gem_index.errors import ConfigError, InputError
 
 

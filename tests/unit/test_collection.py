@@ -20,10 +20,22 @@ from gem_index.errors import (
     InputError,
 )
 from gem_index.store.documents import DocumentRepository
+from gem_index.testing import run_python
 from stored import execute, other_writer
 
 
 class TestIngestAndSearch:
+    def test_warm_up_loads_what_a_search_needs(self, home):
+        home.build("bundled", [Document(id="1", text=TEXTS[0])])
+        script = (
+            f"import sys; from gem_index import Home; found = Home({str(home.root)!r}).collection('bundled')\n"
+            "found.warm_up() if 'warm' in sys.argv else None\n"
+            "print(*(name in sys.modules for name in ('faiss', 'tokenizers')))"
+        )
+        cold, warm = (run_python("-c", script, start).stdout for start in ("cold", "warm"))
+        assert cold == "False False\n"
+        assert warm == "True True\n"
+
     def test_finds_what_was_just_ingested_without_a_fit(self, faq):
         report = faq.upsert(Document(id=str(i), text=text) for i, text in enumerate(TEXTS))
         assert (report.added, report.updated, report.unchanged, report.documents) == (8, 0, 0, 8)

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import ConfigError
 from gem_index.gem.config import GemConfig
-from gem_index.settings import load_settings
 
 
 def test_presets_are_the_papers():

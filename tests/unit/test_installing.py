@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gem_index import installing
-from gem_index.errors import MissingExtraError, MissingTargetError
+from gem_index.errors import MissingExtraError, MissingTargetError, installing
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_index.common.json_input import JsonError, parse_json, read_json, read_json_file
 from gem_index.errors import InputError, VectorFormatError
-from gem_index.json_input import JsonError, parse_json, read_json, read_json_file
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -116,7 +116,7 @@ def test_files(tmp_path, monkeypatch):
         read_json_file(tmp_path / "absent")
     with path.open("wb") as file:
         file.truncate(1 << 34)
-    monkeypatch.setattr("gem_index.json_input.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("gem_index.common.json_input.MAX_BYTES", 1 << 20)
     with pytest.raises(InputError, match="more than 1,048,576 bytes"):
         read_json_file(path)
 

@@ -11,7 +11,7 @@ import pytest
 
 from gem_index import Document
 from gem_index.errors import InputError, MissingExtraError, RecordError
-from gem_index.installing import install_line
+from gem_index.errors.installing import install_line
 
 WORDS = {
     "visa": "renew my residence visa|extend a visa|papers for a visa|visa office|passport and visa",

@@ -18,7 +18,7 @@ import pytest
 import gem_index
 from gem_index import EmbeddingProvider, GemEncoder, GemProvider
 from gem_index import errors as errors_module
-from gem_index.advice import Action, Advice
+from gem_index.errors import Action, Advice
 from gem_index.public import PACKAGES, public_names
 from gem_index.testing import run_page
 
@@ -88,9 +88,11 @@ def test_values_do_not_change():
 
 def test_the_error_tree_in_the_docstring_is_the_real_one():
     drawn = re.findall(r"[├└]── (\w+)", errors_module.__doc__)
-    assert sorted([*drawn, "GemIndexError"]) == errors_module.__all__
-    for name in errors_module.__all__:
-        error = getattr(errors_module, name)
+    public = {name: getattr(errors_module, name) for name in errors_module.__all__}
+    errors = {name: each for name, each in public.items() if issubclass(each, Exception)}
+    assert sorted([*drawn, "GemIndexError"]) == list(errors)
+    assert sorted(public.keys() - errors) == ["Action", "Advice", "Message"]
+    for error in errors.values():
         assert issubclass(error, gem_index.GemIndexError)
         assert error.exit_status == (2 if issubclass(error, errors_module.InputError) else 1)
 

@@ -22,8 +22,8 @@ from gem_index.errors import (
     TargetUnavailableError,
     UnknownNameError,
 )
+from gem_index.errors.installing import install_line
 from gem_index.home.pulling import pull
-from gem_index.installing import install_line
 from gem_index.targets import JsonObjects, TargetUrl, list_targets, open_target, registry, retries
 from gem_index.targets.parquet import ParquetTable, ParquetTarget
 from pushed_tables import replace_method

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gem_index.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error
 
 
 class Hostile:

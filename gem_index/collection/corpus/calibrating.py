@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from gem_index.arrays import F64, Mask
 from gem_index.collection.request import MODES, SearchRequest
 from gem_index.collection.results import SearchResults
 from gem_index.collection.search.answer import answer_all
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.calibration import Calibration, ModeCalibration
 from gem_index.collection.state.texts import CollectionTexts
+from gem_index.common.arrays import F64, Mask
 from gem_index.errors import InputError
+from gem_index.errors.quoting import quoted
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.text.tokens import tokenize
 from gem_index.text.units import unit_spans
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, I32, I64
 from gem_index.collection.corpus.duplicates_request import (
     LEAST_OVERLAP,
     MEANING,
@@ -16,6 +15,7 @@ from gem_index.collection.corpus.duplicates_request import (
     DuplicatesRequest,
 )
 from gem_index.collection.request import ROUNDING
+from gem_index.common.arrays import F32, I32, I64
 
 __all__ = ["complete_parts"]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, I32
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.view import HeldTexts, View
 from gem_index.collection.state.view_cache import StaleStateError
+from gem_index.common.arrays import F32, I32
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress
 from gem_index.store.documents import DocumentRepository

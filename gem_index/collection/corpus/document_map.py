@@ -20,13 +20,13 @@ from gem_index.collection.corpus.results import DocumentMap, MapColors
 from gem_index.collection.corpus.topics import rows_with_words, topics_in
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.errors import DiskError, InputError
+from gem_index.errors.quoting import quoted, quoted_error
 from gem_index.files.npy import read_arrays
 from gem_index.files.publishing import publish_directory
 from gem_index.files.tables import ENDINGS
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids
 from gem_index.progress import Progress
-from gem_index.quoting import quoted, quoted_error
 from gem_index.store.records import CollectionRecord
 
 __all__ = ["colors_of", "draw_map", "kept_map", "make_map"]

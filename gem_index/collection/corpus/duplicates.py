@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, I32, I64
 from gem_index.collection.corpus.complete_links import complete_parts
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.duplicates_request import (
@@ -22,11 +21,12 @@ from gem_index.collection.corpus.results import DuplicateGroup, DuplicateGroups
 from gem_index.collection.corpus.wordings import Wordings
 from gem_index.collection.request import ROUNDING
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.common.arrays import F32, I32, I64
+from gem_index.common.settings import load_settings
 from gem_index.index.near_groups import near_components
 from gem_index.index.overlap_groups import overlap_components
 from gem_index.kernels.near_pairs import merge_forest
 from gem_index.progress import Progress
-from gem_index.settings import load_settings
 
 __all__ = ["duplicates_of"]
 

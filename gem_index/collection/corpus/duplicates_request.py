@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from gem_index.checks import check_number
 from gem_index.collection.request import NEAR, check_threshold
+from gem_index.common.checks import check_number
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = [
     "COMPLETE",

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32, F64
-from gem_index.checks import check_number
 from gem_index.collection.corpus.labels import DocumentLabel, LabelQuality, Labels
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.write.field_values import check_field_is_free, set_field
+from gem_index.common.arrays import F32, F64
+from gem_index.common.checks import check_number
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors.quoting import quoted
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.readers.examples import Example
 from gem_index.sparse import SparseEncoder, WordFeatures
 from gem_index.text.analyzer import Analyzer

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gem_index.common.notebook import html_table
 from gem_index.files.tables import Tabular
-from gem_index.notebook import html_table
 
 __all__ = ["DocumentLabel", "LabelQuality", "Labels"]
 

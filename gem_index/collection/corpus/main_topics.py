@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gem_index.arrays import F32
 from gem_index.collection.corpus.results import Topic
 from gem_index.collection.corpus.topic_words import TopicWords, topic_names
+from gem_index.common.arrays import F32
 from gem_index.errors import InputError, MissingExtraError
 
 __all__ = ["main_groups", "main_topics"]

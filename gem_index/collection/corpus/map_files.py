@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gem_index.arrays import F64, I32
+from gem_index.common.arrays import F64, I32
+from gem_index.common.notebook import shorten
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors.quoting import quoted_error, quoted_path
 from gem_index.files.inputs import user_path
 from gem_index.files.tables import ENDINGS, write_table
-from gem_index.notebook import shorten
-from gem_index.quoting import quoted_error, quoted_path
 
 __all__ = ["MapDrawing", "MapGroup", "map_path", "write_map"]
 

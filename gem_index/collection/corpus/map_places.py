@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gem_index.arrays import F32, F64
+from gem_index.common.arrays import F32, F64
+from gem_index.common.settings import load_settings
 from gem_index.errors import MissingExtraError
 from gem_index.index.neighbors import nearest_neighbors
 from gem_index.progress import Progress
-from gem_index.settings import load_settings
 
 __all__ = ["load_tsne", "place_texts"]
 

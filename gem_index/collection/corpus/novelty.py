@@ -9,10 +9,10 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from gem_index.arrays import F32, I64
 from gem_index.collection.corpus.results import Topic, TopicExample
 from gem_index.collection.corpus.topic_words import TopicWords, topic_names
 from gem_index.collection.corpus.topics import assigned_to, centres_of, rows_with_words
+from gem_index.common.arrays import F32, I64
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import spread
 from gem_index.index.hits import Ids

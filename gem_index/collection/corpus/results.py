@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gem_index.arrays import F32, I32, I64
+from gem_index.common.arrays import F32, I32, I64
+from gem_index.common.notebook import html_table, shorten
 from gem_index.files.tables import Tabular
-from gem_index.notebook import html_table, shorten
 
 __all__ = [
     "DocumentMap",

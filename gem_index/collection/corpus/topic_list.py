@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gem_index.collection.corpus.results import Topic, TopicMapPoint
+from gem_index.common.notebook import html_table, shorten
 from gem_index.files.tables import Tabular
-from gem_index.notebook import html_table, shorten
 
 __all__ = ["TopicDocuments", "Topics"]
 

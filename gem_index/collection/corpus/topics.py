@@ -8,18 +8,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gem_index.arrays import F32, I32, I64
-from gem_index.checks import check_whole_number
 from gem_index.collection.corpus.corpus import Corpus, read_corpus
 from gem_index.collection.corpus.main_topics import main_groups, main_topics
 from gem_index.collection.corpus.results import Topic, TopicExample, TopicMapPoint
 from gem_index.collection.corpus.topic_list import Topics
 from gem_index.collection.corpus.topic_words import TopicWords, topic_names
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.common.arrays import F32, I32, I64
+from gem_index.common.checks import check_whole_number
 from gem_index.errors import InputError, MissingExtraError
+from gem_index.errors.quoting import quoted
 from gem_index.index.dense import spread
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.store.documents import DocumentRepository
 from gem_index.text.tokens import check_texts
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gem_index.arrays import I32, I64
+from gem_index.common.arrays import I32, I64
 from gem_index.text.contrasts import TextFacts, contrast_of, text_facts
 from gem_index.text.tokens import tokenize
 from gem_index.text.trigrams import trigrams

@@ -20,9 +20,9 @@ from gem_index.collection.state.models import record_of
 from gem_index.collection.write.choice import NEW_CHUNKING
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.sparse import SparseEncoder
 from gem_index.targets.protocol import Target, TargetSchema, TargetTable, word_dimensions
 from gem_index.targets.registry import open_target

@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gem_index.arrays import F32, SparseVector
 from gem_index.collection.piece_rows import PLACE, piece_of
 from gem_index.collection.push.query_record import QueryRecord
 from gem_index.collection.results import FoundPiece, SearchResult
+from gem_index.common.arrays import F32, SparseVector
 from gem_index.errors import ConfigError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
 from gem_index.index.fusion import MATCH_WEIGHT, fuse_scores, fused
 from gem_index.index.hits import Hits, Ids
-from gem_index.quoting import quoted
 from gem_index.targets.narrowing import NarrowingTable, conditions_of
 from gem_index.targets.protocol import Neighbor, TargetDocument, TargetTable, WordsTable
 from gem_index.targets.retries import with_retries

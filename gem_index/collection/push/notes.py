@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from gem_index.arrays import I64
 from gem_index.collection.state.access import CollectionAccess
+from gem_index.common.arrays import I64
 from gem_index.store.targets import TargetRecord, TargetRepository
 
 __all__ = ["Difference", "PushNotes", "SentDocuments"]

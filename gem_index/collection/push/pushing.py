@@ -23,9 +23,9 @@ from gem_index.collection.push.sending import PushOptions
 from gem_index.collection.results import PushReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.word_statistics import fit_sparse_encoder
+from gem_index.common.forking import cached_property
 from gem_index.errors import HomeBusyError
 from gem_index.files.publishing import disk_errors
-from gem_index.forking import cached_property
 from gem_index.progress import Progress
 from gem_index.sparse import SparseEncoder
 from gem_index.store.targets import TargetRecord

@@ -8,13 +8,13 @@ from itertools import compress
 
 import numpy as np
 
-from gem_index.arrays import F32
 from gem_index.collection.piece_rows import PieceRows, piece_rows, taken_id
 from gem_index.collection.push.notes import SentDocuments
 from gem_index.collection.push.sending import PushOptions, batch_of, storable
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.view import HeldTexts, View
-from gem_index.forking import cached_property
+from gem_index.common.arrays import F32
+from gem_index.common.forking import cached_property
 from gem_index.gem.combined import Encoder
 from gem_index.sparse import SparseEncoder
 from gem_index.targets.batch import TargetBatch

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gem_index.arrays import WORD_DIMENSIONS
 from gem_index.collection.piece_rows import PLACE, piece_id, piece_of
 from gem_index.collection.push.embedding import EMBEDDED
 from gem_index.collection.push.found_rows import (
@@ -31,10 +30,11 @@ from gem_index.collection.state.metadata_fields import (
 )
 from gem_index.collection.state.models import open_encoder
 from gem_index.collection.state.piece_encoder import PieceEncoder
+from gem_index.common.arrays import WORD_DIMENSIONS
 from gem_index.documents import Document
 from gem_index.errors import ConfigError, FingerprintMismatchError, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import Encoder
-from gem_index.quoting import quoted
 from gem_index.sparse import SparseEncoder
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.workspace import Workspace

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
-from gem_index.arrays import F32, SparseVector
-from gem_index.checks import check_whole_number
 from gem_index.collection.piece_rows import PieceRows
+from gem_index.common.arrays import F32, SparseVector
+from gem_index.common.checks import check_whole_number
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.targets.batch import TargetBatch
 from gem_index.targets.metadata import JsonObjects
 from gem_index.targets.protocol import JsonTarget, Target, TargetTable

@@ -12,7 +12,6 @@ from itertools import chain
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
-from gem_index.arrays import F32
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
@@ -27,12 +26,13 @@ from gem_index.collection.state.calibration import score_bound
 from gem_index.collection.state.filter_cache import FilteredDocuments
 from gem_index.collection.state.view import View
 from gem_index.collection.state.view_cache import StaleStateError
+from gem_index.common.arrays import F32
+from gem_index.common.settings import load_settings
 from gem_index.documents import check_ids
 from gem_index.errors import CorruptionError, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.index.hits import Ids
 from gem_index.index.terms import QueryTerms
-from gem_index.quoting import quoted
-from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.records import StoredDocument
 from gem_index.text.chunking import Chunking

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gem_index.arrays import F32
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import FoundPiece, SearchResult
 from gem_index.collection.search.cut_texts import CutText, cut_text
 from gem_index.collection.state.view import View
+from gem_index.common.arrays import F32
 from gem_index.index.fusion import fused
 from gem_index.text.chunking import Piece
 

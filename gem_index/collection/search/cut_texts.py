@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gem_index.collection.state.piece_encoder import PieceEncoder
-from gem_index.forking import ForkSafeLock
+from gem_index.common.forking import ForkSafeLock
 from gem_index.index.counted_texts import CountedTexts
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking, Piece

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F64, Mask
 from gem_index.collection.search.ordering import field_of
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.filter_cache import FilteredDocuments
+from gem_index.common.arrays import F64, Mask
 from gem_index.errors import FilterError
 from gem_index.index.fields import Codes, Column, SnapshotFields
 from gem_index.index.hits import Ids

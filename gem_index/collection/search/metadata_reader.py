@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gem_index.arrays import F64, I64
 from gem_index.collection.search.field_filter import FieldFilter, accepted_documents
 from gem_index.collection.search.ordering import sort_key
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.metadata_fields import FieldCounts, ValueCount
+from gem_index.common.arrays import F64, I64
 from gem_index.errors import CorruptionError
 from gem_index.index.hits import Ids, members
 from gem_index.index.snapshot import open_fields

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.arrays import F32
 from gem_index.collection.request import ROUNDING, SearchRequest
 from gem_index.collection.state.view import TextsById, View
+from gem_index.common.arrays import F32
 from gem_index.errors import FingerprintMismatchError, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.index.fusion import RANK_DEPTH, fuse_ranks, fuse_scores
 from gem_index.index.hits import Hits, Ids
 from gem_index.index.terms import QueryTerms
-from gem_index.quoting import quoted
 
 __all__ = ["Hit", "Search", "query_vectors", "unit_vector"]
 

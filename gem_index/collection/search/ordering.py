@@ -11,7 +11,7 @@ from typing import Any
 
 from gem_index.collection.results import SearchResult
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["Boost", "boosted", "field_of", "sort_key", "sorted_by"]
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 from gem_index.collection.state.metadata_fields import FieldCounts, ValueCount
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["field_of_period", "in_periods", "part_of_date"]
 

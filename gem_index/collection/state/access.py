@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.request import SearchRequest
 from gem_index.collection.results import CollectionStatus, IndexStatus, SearchResults
 from gem_index.collection.state.batching import Batcher
@@ -18,10 +17,10 @@ from gem_index.collection.state.filter_cache import FilterCache
 from gem_index.collection.state.piece_encoder import index_fingerprint
 from gem_index.collection.state.view import View
 from gem_index.collection.state.view_cache import StaleStateError, ViewCache
-from gem_index.errors import CollectionReplacedError, UnknownNameError
+from gem_index.common.settings import load_settings
+from gem_index.errors import Action, Advice, CollectionReplacedError, UnknownNameError
 from gem_index.gem.combined import Encoder
 from gem_index.gem.config import GemConfig
-from gem_index.settings import load_settings
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
 from gem_index.store.records import CollectionRecord, ModelRecord

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Generic, TypeVar
 
-from gem_index.forking import ForkSafeLock
+from gem_index.common.forking import ForkSafeLock
 
 __all__ = ["LARGEST_BATCH", "Batcher"]
 

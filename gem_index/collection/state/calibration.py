@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.request import SearchRequest
-from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors import Action, Advice, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.store.records import CollectionRecord
 
 __all__ = ["Calibration", "ModeCalibration", "calibration_of", "calibration_state", "score_bound"]

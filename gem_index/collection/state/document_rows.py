@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gem_index.arrays import F32
+from gem_index.common.arrays import F32
 from gem_index.documents import Document
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gem_index.forking import ForkSafeLock
+from gem_index.common.forking import ForkSafeLock
 from gem_index.index.hits import Ids
 from gem_index.store.kinds import Kinds, merged
 

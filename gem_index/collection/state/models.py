@@ -8,11 +8,11 @@ import numpy as np
 from sqlalchemy import Connection
 
 from gem_index.errors import CorruptionError, FingerprintMismatchError
+from gem_index.errors.quoting import quoted
 from gem_index.gem.combined import CombinedEncoder, Encoder
 from gem_index.gem.components import Components
 from gem_index.gem.config import GemConfig
 from gem_index.gem.encoder import GemEncoder
-from gem_index.quoting import quoted
 from gem_index.store.names import WordVectorRepository
 from gem_index.store.records import ModelRecord
 from gem_index.store.workspace import Workspace

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gem_index.arrays import F32, I64
 from gem_index.collection.state.texts import CollectionTexts
+from gem_index.common.arrays import F32, I64
 from gem_index.gem.combined import Encoder
 from gem_index.text.analyzer import ENGLISH, FIRST, Analyzer
 from gem_index.text.chunking import Chunking, Piece

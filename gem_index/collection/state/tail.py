@@ -8,9 +8,9 @@ from itertools import compress
 
 import numpy as np
 
-from gem_index.arrays import F32, I64, Mask
 from gem_index.collection.state.piece_encoder import PieceEncoder
-from gem_index.forking import ForkSafeLock, cached_property
+from gem_index.common.arrays import F32, I64, Mask
+from gem_index.common.forking import ForkSafeLock, cached_property
 from gem_index.index.hits import Ids, among, members
 from gem_index.index.lexical_tail import LexicalTail
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from gem_index.arrays import F32, Mask
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.tail import Tail
+from gem_index.common.arrays import F32, Mask
 from gem_index.gem.combined import Encoder
 from gem_index.index.counted_texts import CountedTexts
 from gem_index.index.hits import Hits, Ids, among, best_first, best_of, members

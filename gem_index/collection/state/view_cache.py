@@ -13,8 +13,8 @@ from gem_index.collection.state.models import open_encoder
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.tail import Tail
 from gem_index.collection.state.view import View
+from gem_index.common.forking import ForkSafeLock
 from gem_index.errors import CorruptionError
-from gem_index.forking import ForkSafeLock
 from gem_index.gem.combined import Encoder
 from gem_index.index.hits import members
 from gem_index.index.snapshot import Snapshot

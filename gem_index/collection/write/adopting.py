@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gem_index.advice import Action
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import record_of
@@ -21,7 +20,7 @@ from gem_index.collection.write.intake import Intake
 from gem_index.collection.write.publish import publish
 from gem_index.collection.write.writing import upsert
 from gem_index.documents import Document
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import Action, ConfigError, InputError
 from gem_index.files.inputs import make_directory
 from gem_index.gem.combined import Encoder
 from gem_index.progress import Progress

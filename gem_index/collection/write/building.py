@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from gem_index.advice import Action
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors, record_of
@@ -17,7 +16,7 @@ from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
 from gem_index.collection.write.intake import Intake
 from gem_index.collection.write.writing import detect_analyzer, refit, upsert
-from gem_index.errors import DiskError, GemIndexError, InputError, NotIndexedError
+from gem_index.errors import Action, DiskError, GemIndexError, InputError, NotIndexedError
 from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.models import open_vectors
-from gem_index.errors import ConfigError, FingerprintMismatchError
+from gem_index.errors import Action, Advice, ConfigError, FingerprintMismatchError
 from gem_index.gem.combined import CombinedEncoder
 from gem_index.gem.recommended import config_for
 from gem_index.gem.specification import ConfigLike, EncoderSpec, encoder_specs

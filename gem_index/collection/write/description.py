@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gem_index.collection.state.access import CollectionAccess
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.text.synonyms import Synonyms
 
 __all__ = ["set_description", "set_synonyms"]

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.state.access import CollectionRows
 from gem_index.documents import EXPORT_FORMAT, Document
-from gem_index.errors import InputError
+from gem_index.errors import Action, Advice, InputError
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.publishing import publish_file
 from gem_index.gem.combined import Encoder

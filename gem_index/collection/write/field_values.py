@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gem_index.advice import Action, Advice
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.write.writing import shorten_tail, warn_of_index
-from gem_index.errors import InputError
+from gem_index.errors import Action, Advice, InputError
+from gem_index.errors.quoting import quoted
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 from gem_index.store.field_writing import write_field
 
 __all__ = ["check_field", "check_field_is_free", "set_field"]

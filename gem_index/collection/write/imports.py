@@ -21,15 +21,15 @@ from gem_index.collection.write.exports import (
     VERSIONS,
     Export,
 )
+from gem_index.common.json_input import JsonError, parse_json
 from gem_index.documents import EXPORT_FORMAT, Document
 from gem_index.errors import ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import open_input
 from gem_index.gem.combined import MOST_ENCODERS
 from gem_index.gem.config import GemConfig
 from gem_index.index.kinds import check_kind
-from gem_index.json_input import JsonError, parse_json
-from gem_index.quoting import quoted, quoted_error, quoted_path
 from gem_index.readers import DocumentReader
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from gem_index.advice import Action, Advice
-from gem_index.checks import check_choice
 from gem_index.collection.state.access import CollectionRows
+from gem_index.common.checks import check_choice
 from gem_index.converting import ARCHIVES, READING_VERSION, kind_of
 from gem_index.documents import Document
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import Action, Advice, ConfigError, InputError
+from gem_index.errors.quoting import quoted, quoted_path
 from gem_index.files.inputs import sha256_of_file
 from gem_index.progress import Progress, counted
-from gem_index.quoting import quoted, quoted_path
 from gem_index.readers import DocumentReader, FolderReader, QueryReader, documents_from
 from gem_index.readers.fields import LINE
 from gem_index.readers.folders import ReadFile

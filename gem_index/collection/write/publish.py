@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gem_index.arrays import F32, I64
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.piece_encoder import PieceEncoder, expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
+from gem_index.common.arrays import F32, I64
 from gem_index.errors import ConfigError
 from gem_index.gem.combined import Encoder
 from gem_index.index.dense import TRAINING_VECTORS, DenseIndex

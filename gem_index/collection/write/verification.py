@@ -11,9 +11,9 @@ from gem_index.collection.state.access import CollectionAccess
 from gem_index.collection.state.piece_encoder import index_fingerprint
 from gem_index.collection.write.writing import compact, index_errors
 from gem_index.errors import CorruptionError
+from gem_index.errors.quoting import quoted
 from gem_index.index.snapshot import Snapshot
 from gem_index.progress import Progress
-from gem_index.quoting import quoted
 
 __all__ = ["problems_of"]
 

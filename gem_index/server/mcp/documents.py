@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from gem_index.documents import Document
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.readers import documents_from
 from gem_index.server.bodies import Several, StrictBody
 from gem_index.server.mcp.shared import (

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from gem_index.errors import GemIndexError
+from gem_index.errors.quoting import quoted
 from gem_index.home import Home
-from gem_index.quoting import quoted
 from gem_index.server.errors import error_response, message_for, status_of
 from gem_index.server.guard import REQUEST_ID, Guard, Receive, Send, log_server_error
 from gem_index.server.mcp.server import mcp_server

@@ -23,9 +23,10 @@ from mcp.types import (
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from gem_index.common.settings import load_settings
 from gem_index.errors import GemIndexError
+from gem_index.errors.quoting import quoted
 from gem_index.home import Home
-from gem_index.quoting import quoted
 from gem_index.server.bodies import expectation
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import ForbiddenError, message_for
@@ -33,7 +34,6 @@ from gem_index.server.guard import log_server_error, note_failure
 from gem_index.server.mcp.shared import SharedCollections, ToolKind
 from gem_index.server.mcp.tools import TOOLS
 from gem_index.server.settings import Limits
-from gem_index.settings import load_settings
 
 __all__ = ["MayWrite", "mcp_server"]
 

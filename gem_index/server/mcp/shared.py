@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field, PlainSerializer, model_validator
 from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import CollectionStatus
+from gem_index.common.json_input import parse_json
 from gem_index.errors import UnknownNameError
 from gem_index.home.collection_group import CollectionGroup
-from gem_index.json_input import parse_json
 from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
 

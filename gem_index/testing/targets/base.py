@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gem_index.arrays import F32, SparseVector
 from gem_index.collection.collection import Collection
+from gem_index.common.arrays import F32, SparseVector
 from gem_index.documents import Document
 from gem_index.home.home import Home
 from gem_index.sparse import SparseEncoder

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gem_index.arrays import SparseVector
 from gem_index.collection.collection import Collection
 from gem_index.collection.push.embedded_words import CountedInputs
 from gem_index.collection.push.embedding import TableWords, embed_into
 from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.push.sending import PushOptions
+from gem_index.common.arrays import SparseVector
 from gem_index.documents import Document
 from gem_index.errors import ConfigError
 from gem_index.home.home import Home

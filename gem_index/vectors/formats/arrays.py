@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import COMPRESSED
-from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import VectorFile, check_matrix, matrix_chunks
 from gem_index.vectors.formats.inputs import foreign_reader, plain_source_file
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
     Ngrams,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import ConfigError, InputError, VectorFormatError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.formats.arrays import map_npy, of_arrays
 from gem_index.vectors.formats.base import VectorFile, check_matrix
 from gem_index.vectors.formats.fasttext import check_ngrams, of_ngram_model

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import cast
 
 from gem_index.errors import GemIndexError, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import is_compressed, open_input, split_member
-from gem_index.quoting import quoted
 
 __all__ = ["foreign_reader", "open_source_file", "plain_source_file"]
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gem_index.errors import VectorFormatError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.formats.opcodes import OPCODES, OpcodeReader
 
 __all__ = ["Record", "array_of", "read_plain_data"]

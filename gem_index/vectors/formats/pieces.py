@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gem_index.advice import Action, Advice
-from gem_index.errors import VectorFormatError
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted
+from gem_index.common.json_input import read_json_file
+from gem_index.errors import Action, Advice, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.formats.arrays import named_tensors, read_tensors
 from gem_index.vectors.formats.base import Pieces, VectorFile, check_matrix, matrix_chunks
 from gem_index.vectors.formats.tokenizers import check_tokenizer, unknown_piece

@@ -8,12 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, cast
 
-from gem_index.advice import Action, Advice
-from gem_index.checks import check_choice
-from gem_index.errors import InputError, VectorFormatError
+from gem_index.common.checks import check_choice
+from gem_index.errors import Action, Advice, InputError, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import UNPACKING_ERRORS, user_path
 from gem_index.files.publishing import publish_directory, publish_file
-from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import read_folder, read_npy, read_safetensors, write_folder
 from gem_index.vectors.formats.base import Ngrams, Pieces, VectorChunk, VectorFile
 from gem_index.vectors.formats.binary import read_binary, write_binary

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gem_index.common.json_input import read_json_file
 from gem_index.errors import InputError, MissingExtraError, VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import user_path
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted
 from gem_index.vectors.formats.arrays import map_npy
 from gem_index.vectors.formats.base import VectorFile, check_matrix, matrix_chunks
 from gem_index.vectors.formats.inputs import foreign_reader

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gem_index.errors import VectorFormatError
+from gem_index.errors.quoting import quoted
 from gem_index.files.arrow import load_pyarrow
-from gem_index.quoting import quoted
 from gem_index.vectors.formats.base import (
     ROWS_AT_ONCE,
     VectorChunk,

@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 
 from gem_index.errors import VectorFormatError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.formats.base import (
     VectorChunk,
     VectorFile,

@@ -16,9 +16,9 @@ from typing import Any, Never
 
 import numpy as np
 
+from gem_index.common.json_input import read_json_file
 from gem_index.errors import VectorFormatError
-from gem_index.json_input import read_json_file
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 from gem_index.vectors.formats.inputs import foreign_reader
 
 __all__ = ["check_tokenizer", "unknown_piece"]

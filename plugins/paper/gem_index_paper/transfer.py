@@ -11,11 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from gem_index import GemConfig, GemEncoder
-from gem_index.arrays import F32, F64, I64
 from gem_index.errors import ConfigError, InputError, MissingExtraError
 from gem_index.evaluate.metrics import correlations, pearson
 from gem_index.vectors import VectorSource
 from gem_index_paper.transfer_data import (
+    F32,
+    F64,
+    I64,
     SCORES,
     Examples,
     check_classes,

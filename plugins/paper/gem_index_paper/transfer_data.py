@@ -8,11 +8,24 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gem_index.arrays import F64
 from gem_index.errors import InputError, RecordError
 
-__all__ = ["SCORES", "Examples", "check_classes", "read_examples", "target_distributions"]
+__all__ = [
+    "F32",
+    "F64",
+    "I64",
+    "SCORES",
+    "Examples",
+    "check_classes",
+    "read_examples",
+    "target_distributions",
+]
+
+F32: TypeAlias = NDArray[np.float32]
+F64: TypeAlias = NDArray[np.float64]
+I64: TypeAlias = NDArray[np.int64]
 
 Example: TypeAlias = tuple[tuple[str, ...], float]  # one text or two, and the class or the score
 

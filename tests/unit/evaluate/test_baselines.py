@@ -10,6 +10,7 @@ import wordfreq
 
 from gem_index import open_vectors
 from gem_index.errors import ConfigError, InputError, MissingExtraError
+from gem_index.errors.installing import install_line
 from gem_index.evaluate.baselines import (
     BASELINES,
     MeanEncoder,
@@ -18,7 +19,6 @@ from gem_index.evaluate.baselines import (
     UsifEncoder,
 )
 from gem_index.evaluate.lexical_baselines import Bm25, TfIdf
-from gem_index.installing import install_line
 from gem_index.text.tokens import tokenize
 from gem_index.vectors.mapped import MappedVectors
 

@@ -9,6 +9,7 @@ import pytest
 
 from gem_index import GemConfig, GemEncoder, open_vectors
 from gem_index.errors import ConfigError, InputError, MissingExtraError, RecordError
+from gem_index.errors.installing import install_line
 from gem_index.evaluate.candidates import candidates
 from gem_index.evaluate.cqa import evaluate_cqa, pair_texts
 from gem_index.evaluate.data import read_questions, read_sts
@@ -18,7 +19,6 @@ from gem_index.evaluate.sts import evaluate_sts
 from gem_index.evaluate.tables import Table
 from gem_index.evaluate.tune import tune
 from gem_index.evaluate.tuning_data import score_on_pairs, score_on_questions
-from gem_index.installing import install_line
 from gem_index.vectors.specification import VectorSpec
 
 PAIRS = [

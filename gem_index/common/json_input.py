@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Never
 
 from gem_index.errors import InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["JsonError", "nesting", "parse_json", "read_json", "read_json_file"]
 

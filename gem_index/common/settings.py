@@ -12,7 +12,7 @@ from typing import Any, Literal
 import platformdirs
 
 from gem_index.errors import ConfigError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["DATABASE", "Settings", "available_threads", "load_settings"]
 

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from gem_index.errors import ConfigError, InputError
-from gem_index.quoting import quoted
+from gem_index.errors.quoting import quoted
 
 __all__ = ["check_choice", "check_number", "check_whole_number"]
 
