@@ -18,7 +18,7 @@ from gem_index.common.forking import cached_property
 from gem_index.errors import Action, Advice, CorruptionError, DiskError
 from gem_index.errors.quoting import quoted_error
 from gem_index.index.hits import Hits, Ids, among
-from gem_index.index.vocabulary import VOCABULARY, Vocabulary, words_to_keep
+from gem_index.index.vocabulary import VOCABULARY, StoredVocabulary, Vocabulary, words_to_keep
 from gem_index.text.analyzer import FIRST, Analyzer
 
 __all__ = ["LexicalIndex"]
@@ -161,7 +161,7 @@ class LexicalIndex:
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(_schema(), _ID, dead.tolist())
             )
-        vocabulary = Vocabulary() if old is None else Vocabulary.read(old)
+        vocabulary = Vocabulary()
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
@@ -175,7 +175,7 @@ class LexicalIndex:
             documents += len(ids)
         writer.commit()
         writer.wait_merging_threads()
-        vocabulary.write(folder)
+        vocabulary.write(folder, [] if old is None else [StoredVocabulary(old)])
         return documents, terms
 
     @staticmethod
@@ -198,10 +198,7 @@ class LexicalIndex:
         }
         (folder / _META).write_text(json.dumps(whole))
         (folder / _FILES).write_text(json.dumps(sorted(set(files))))
-        vocabulary = Vocabulary()
-        for part in parts:
-            vocabulary.add(Vocabulary.read(part).words())
-        vocabulary.write(folder)
+        Vocabulary().write(folder, [StoredVocabulary(part) for part in parts])
 
     @classmethod
     def open(cls, folder: Path) -> LexicalIndex:
@@ -225,9 +222,10 @@ class LexicalIndex:
                     (Path(links) / path.name).symlink_to(path.absolute())
                 return cls(tantivy.Index.open(links), folder)
 
-    @cached_property
-    def vocabulary(self) -> Vocabulary:
-        """The words of the documents, including deleted documents; the words are read on first use.
+    def near(self, word: str) -> dict[str, int]:
+        """Return the words of the documents, including deleted documents, that differ from a word by few errors.
+
+        See :meth:`Vocabulary.near`.
 
         Raises
         ------
@@ -235,7 +233,12 @@ class LexicalIndex:
             If the file of words cannot be read.
         """
         with _report_damage(self._folder):
-            return Vocabulary.read(self._folder)
+            found: dict[str, int] = self._vocabulary.near(word)
+        return found
+
+    @cached_property
+    def _vocabulary(self) -> StoredVocabulary:
+        return StoredVocabulary(self._folder)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return, for each term, the number of documents that contain it."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from gem_index.text.analyzer import Analyzer, is_unspaced
 from gem_index.text.languages import NONE
 from gem_index.text.tokens import frequent_english
 
-__all__ = ["VOCABULARY", "Vocabulary", "may_be_mistyped", "words_to_keep"]
+__all__ = ["VOCABULARY", "StoredVocabulary", "Vocabulary", "may_be_mistyped", "words_to_keep"]
 
 VOCABULARY = "vocabulary.txt"
 """The name of the file of words, one per line, in the folder of the word index."""
 
 _LEAST = 5  # letters of the shortest word that may have one error
 _LONG = 9  # letters of the shortest word that may have two errors
+_LETTERS = 8  # whose words stay in memory: those of the last queries with unknown words
 _LONGEST = 40  # letters of the longest word that is corrected
 
 
@@ -45,6 +47,25 @@ def words_to_keep(tokens: Iterable[str]) -> Iterator[str]:
     return (token for token in tokens if _LEAST - 1 <= len(token) <= _LONGEST and token.isalpha())
 
 
+def _near(word: str, others: Sequence[str]) -> dict[str, int]:
+    """Return the words among others that differ from a word by few errors, each with its number of errors.
+
+    One error is allowed, or two if ``word`` has nine letters or more. An error is a missing, added or wrong letter, or two
+    letters that changed places (optimal string alignment).
+    """
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    found = process.extract(
+        word,
+        others,
+        scorer=OSA.distance,
+        score_cutoff=1 if len(word) < _LONG else 2,
+        limit=None,
+    )
+    return {near: int(errors) for near, errors, _ in found}
+
+
 class Vocabulary:
     """Distinct words; words can be added while other threads search.
 
@@ -66,41 +87,67 @@ class Vocabulary:
                 self._known.add(word)
                 self._by_letter.setdefault(word[0], []).append(word)
 
-    def words(self) -> Iterator[str]:
-        """Iterate over the words."""
-        for words in self._by_letter.values():
-            yield from words
-
     def near(self, word: str) -> dict[str, int]:
-        """Return the words that differ from a word by few errors, each with its number of errors.
+        """Return the words with the same first letter that differ by few errors, with their numbers of errors."""
+        return _near(word, self._by_letter.get(word[0], []))
 
-        The first letter must be the same. One error is allowed, or two if ``word`` has nine letters or more.
-
-        An error is a missing, added or wrong letter, or two letters that changed places (optimal string
-        alignment).
-        """
-        from rapidfuzz import process
-        from rapidfuzz.distance import OSA
-
-        found = process.extract(
-            word,
-            self._by_letter.get(word[0], []),
-            scorer=OSA.distance,
-            score_cutoff=1 if len(word) < _LONG else 2,
-            limit=None,
-        )
-        return {near: int(errors) for near, errors, _ in found}
-
-    def write(self, folder: Path) -> None:
-        """Write the words into a folder, sorted, one per line."""
+    def write(self, folder: Path, others: Sequence[StoredVocabulary] = ()) -> None:
+        """Write the words, and those of other vocabularies, into a folder: sorted, one per line."""
+        letters = self._by_letter.keys() | {one for other in others for one in other.letters()}
         with (folder / VOCABULARY).open("w", encoding="utf-8", newline="\n") as file:
             for letter in sorted(
-                self._by_letter
-            ):  # sorted in parts, because one sort of all words would stop other threads
-                file.writelines(f"{word}\n" for word in sorted(self._by_letter[letter]))
+                letters
+            ):  # in parts: one sort of all words would stop other threads
+                words = {word for other in others for word in other.words(letter)}
+                words.update(self._by_letter.get(letter, ()))
+                file.writelines(f"{word}\n" for word in sorted(words))
 
-    @classmethod
-    def read(cls, folder: Path) -> Vocabulary:
-        """Return the words that :meth:`write` wrote; no words if an earlier version of gem-index wrote the folder."""
+
+class StoredVocabulary:
+    """The words that :meth:`Vocabulary.write` wrote into a folder; the words of a letter are read when they are asked for.
+
+    There are no words if an earlier version of gem-index wrote the folder. The file stays open, so it may be removed.
+    """
+
+    def __init__(self, folder: Path) -> None:
         path = folder / VOCABULARY
-        return cls(path.read_text(encoding="utf-8").split("\n")[:-1]) if path.exists() else cls()
+        self._data: mmap | bytes = b""
+        if path.exists() and path.stat().st_size:
+            with path.open("rb") as file:
+                self._data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        self._of_letter = lru_cache(_LETTERS)(self.words)
+
+    def words(self, letter: str) -> list[str]:
+        """Return the words that begin with a letter, sorted."""
+        first = letter.encode()
+        begin, end = (
+            self._place_of(first),
+            self._place_of(first + b"\xff"),
+        )  # no character has this byte
+        return self._data[begin:end].decode().split("\n")[:-1]
+
+    def letters(self) -> Iterator[str]:
+        """Iterate over the first letters of the words."""
+        place = 0
+        while place < len(self._data):
+            end = self._data.find(b"\n", place) + 1 or len(self._data)
+            letter = self._data[place:end].decode()[0]
+            yield letter
+            place = max(end, self._place_of(letter.encode() + b"\xff"))
+
+    def near(self, word: str) -> dict[str, int]:
+        """Return the near words; see :meth:`Vocabulary.near`."""
+        return _near(word, self._of_letter(word[0]))
+
+    def _place_of(self, prefix: bytes) -> int:
+        """Return the position of the first line that is not less than some bytes: lines ascend by their bytes."""
+        low, high = 0, len(self._data)
+        while low < high:
+            middle = (low + high) // 2
+            begin = max(low, self._data.rfind(b"\n", low, middle) + 1)
+            end = self._data.find(b"\n", middle) + 1 or high
+            if self._data[begin:end] < prefix:
+                low = end
+            else:
+                high = begin
+        return low

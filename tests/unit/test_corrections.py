@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import string
+from contextlib import suppress
 
 import pytest
 
 from gem_index.errors import CorruptionError
-from gem_index.index.vocabulary import Vocabulary, may_be_mistyped
+from gem_index.index.vocabulary import StoredVocabulary, Vocabulary, may_be_mistyped
 from gem_index.text.analyzer import ENGLISH, Analyzer
 from gem_index.text.tokens import WeightedText
 
@@ -61,10 +62,60 @@ class TestVocabulary:
         assert vocabulary.near("pazsport") == {"passport": 1}
 
     def test_words_come_back_from_a_file(self, tmp_path):
-        words = ["zebra", "müll", "Größe", "passport"]
+        words = ["zebra", "müll", "Größe", "passport", "zeal", "ärger", "𐌰𐌱𐌲𐌳", "paß"]
         Vocabulary(words).write(tmp_path)
-        assert sorted(Vocabulary.read(tmp_path).words()) == sorted(words)
-        assert not list(Vocabulary.read(tmp_path / "none").words())
+        stored = StoredVocabulary(tmp_path)
+        assert (tmp_path / "vocabulary.txt").read_text().split() == sorted(words)
+        assert list(stored.letters()) == ["G", "m", "p", "z", "ä", "𐌰"]
+        assert {letter: stored.words(letter) for letter in "Gmpzä𐌰"} == {
+            letter: sorted(word for word in words if word[0] == letter) for letter in "Gmpzä𐌰"
+        }
+        assert [stored.words(letter) for letter in "aAnq~ö中𐎀"] == [[]] * 8
+        assert not list(StoredVocabulary(tmp_path / "none").letters())
+
+    def test_a_stored_vocabulary_has_the_near_words_of_one_in_memory(self, tmp_path):
+        draw = random.Random(9)
+        words = {"".join(draw.choices("abcdeäß", k=draw.randrange(4, 12))) for _ in range(3000)}
+        Vocabulary(words).write(tmp_path)
+        stored, whole = StoredVocabulary(tmp_path), Vocabulary(words)
+        assert [word for letter in stored.letters() for word in stored.words(letter)] == sorted(
+            words
+        )
+        for asked in sorted(words)[::100]:
+            assert stored.near(asked) == whole.near(asked)
+
+    @pytest.mark.parametrize("count", [0, 1, 2, 3])
+    def test_any_number_of_words_can_be_stored(self, tmp_path, count):
+        words = ["alpha", "beta", "gamma"][:count]
+        Vocabulary(words).write(tmp_path)
+        stored = StoredVocabulary(tmp_path)
+        assert [stored.words(letter) for letter in stored.letters()] == [[word] for word in words]
+        assert stored.near("gamme") == ({"gamma": 1} if count == 3 else {})
+
+    def test_new_words_join_stored_ones(self, tmp_path):
+        for name, words in (("old", ["beta", "gamma"]), ("older", ["alpha", "beta"])):
+            (tmp_path / name).mkdir()
+            Vocabulary(words).write(tmp_path / name)
+        stored = [StoredVocabulary(tmp_path / name) for name in ("old", "older")]
+        Vocabulary(["bravo", "gamma", "delta"]).write(tmp_path, stored)
+        expected = "alpha\nbeta\nbravo\ndelta\ngamma\n"
+        assert (tmp_path / "vocabulary.txt").read_text() == expected
+
+    def test_the_file_may_be_removed(self, tmp_path):
+        Vocabulary(["alpha", "beta"]).write(tmp_path)
+        stored = StoredVocabulary(tmp_path)
+        (tmp_path / "vocabulary.txt").unlink()
+        assert stored.words("b") == ["beta"]
+
+    @pytest.mark.parametrize(
+        "data", [b"beta\nalpha\nbeta\n", b"beta", b"\n\n", b"b\n\xff\n", b"\xff\xff"]
+    )
+    def test_a_damaged_file_ends(self, tmp_path, data):
+        (tmp_path / "vocabulary.txt").write_bytes(data)
+        stored = StoredVocabulary(tmp_path)
+        with suppress(UnicodeDecodeError):
+            assert len(list(stored.letters())) < 4
+        assert stored.words("q") == []
 
     @pytest.mark.parametrize(
         ("word", "language", "may"),
@@ -153,7 +204,7 @@ class TestSearch:
         [path] = home.root.rglob("vocabulary.txt")
         text = path.read_text()
         assert "password\n" in text
-        assert Vocabulary.read(path.parent.parent).near("pasword") == {}
+        assert StoredVocabulary(path.parent.parent).near("pasword") == {}
 
     def test_time_grows_with_the_query(self, faq):
         draw = random.Random(2)
@@ -167,6 +218,6 @@ def test_a_reading_error_is_a_corruption(tmp_path):
     from gem_index.index.lexical import LexicalIndex
 
     LexicalIndex.write(tmp_path / "w", [(np.array([1]), ["a password"])], ENGLISH)
-    (tmp_path / "w" / "vocabulary.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "w" / "vocabulary.txt").write_bytes(b"pa\xff\xfe\n")
     with pytest.raises(CorruptionError, match="cannot be read"):
-        _ = LexicalIndex.open(tmp_path / "w").vocabulary
+        LexicalIndex.open(tmp_path / "w").near("pasword")

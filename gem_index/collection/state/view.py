@@ -251,7 +251,7 @@ class View:
     def _nearest(self, word: str) -> str | None:
         near = self.tail.words.up_to_date().vocabulary.near(word)
         if self._words is not None:
-            near |= self._words.vocabulary.near(word)
+            near |= self._words.near(word)
         held = self._documents_with_words(near)
         return min(near, key=lambda other: (near[other], -held[other], other), default=None)
 
