@@ -30,6 +30,7 @@ __all__ = [
     "UnsupportedTypeError",
     "WriterBusyError",
     "error_descriptions",
+    "error_headers",
     "error_response",
     "message_for",
     "status_of",
@@ -288,9 +289,11 @@ def error_response(path: str, status: int, problem: str, **further: Any) -> Json
         body = {"error_code": _DIFY_CODES.get(status, status), "error_msg": problem}
     else:
         body = {"error": {"message": problem, "type": kind, "param": None, "code": None}}
-    headers = {}
+    return JsonResponse({**body, **further}, status, error_headers(status))
+
+
+def error_headers(status: int) -> dict[str, str]:
+    """Return the headers of an error's answer."""
     if status in (429, 503):
-        headers["Retry-After"] = "1"
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return JsonResponse({**body, **further}, status, headers)
+        return {"Retry-After": "1"}
+    return {"WWW-Authenticate": "Bearer"} if status == 401 else {}

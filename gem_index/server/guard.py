@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from fastapi import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
 from gem_index.errors import GemIndexError
 from gem_index.errors.quoting import quoted
@@ -85,6 +86,8 @@ class Guard:
     streams : callable
         Tells whether the body of a path is a stream. The size of a stream is not limited here; its route limits each
         line.
+    refusal : callable
+        Makes the answer of an error from the path, the status and the problem.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class Guard:
         metrics: Metrics,
         memory: Memory,
         streams: Callable[[str], bool],
+        refusal: Callable[[str, int, str], Response] = error_response,
     ) -> None:
         self._app = app
         self._limits = limits
@@ -103,6 +107,7 @@ class Guard:
         self._origins = origins
         self._metrics = metrics
         self._streams = streams
+        self._refusal = refusal
         self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,7 +116,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         scope = route_by_usual_path(scope)
-        exchange = _Exchange(scope, receive, send, self._limits, Share(self._memory))
+        exchange = _Exchange(scope, receive, send, self._limits, Share(self._memory), self._refusal)
         scope[REQUEST_ID] = exchange.request_id.decode()
         try:
             try:
@@ -213,7 +218,13 @@ class _Exchange:
     """
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, limits: Limits, share: Share
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        limits: Limits,
+        share: Share,
+        refusal: Callable[[str, int, str], Response],
     ) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -225,6 +236,7 @@ class _Exchange:
         self._send = send
         self._limits = limits
         self.share = share
+        self._refusal = refusal
         self._stream = False
         self._begun = False
         self._start: Message | None = None  # the start of the answer; waits for the first part
@@ -337,7 +349,7 @@ class _Exchange:
     async def refuse(self, status: int, problem: str) -> None:
         """If no answer has begun, answer with an error."""
         if not self._begun:
-            response = error_response(self.scope["path"], status, problem)
+            response = self._refusal(self.scope["path"], status, problem)
             await response(self.scope, self._receive, self.answer)
 
     def _hold(self, size: int) -> None:

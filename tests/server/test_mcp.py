@@ -481,6 +481,18 @@ class TestHttp:
         assert answer.status_code == status
         assert told in answer.text
 
+    @pytest.mark.parametrize("path", ["/mcp", "/", "/embed", "/v1/embeddings"])
+    def test_a_refusal_has_the_form_of_the_protocol_on_every_path(self, served, path):
+        address = served.url.removesuffix("/mcp") + path
+        headers = {**HEADERS, "Host": "evil.example"}
+        answer = httpx.post(address, json=PING, headers=headers, timeout=60)
+        problem = "the header Host is 'evil.example'; expected a name of this server: start it with this name too"
+        assert answer.json() == {
+            "jsonrpc": "2.0",
+            "id": None,
+            "error": {"code": -32600, "message": problem},
+        }
+
     def test_other_methods_and_paths(self, served):
         for method, path in (
             *(("GET", "/mcp"), ("DELETE", "/mcp"), ("POST", "/")),

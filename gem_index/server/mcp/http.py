@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.types import INTERNAL_ERROR, INVALID_REQUEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -16,7 +17,7 @@ from starlette.routing import Route
 from gem_index.errors import GemIndexError
 from gem_index.errors.quoting import quoted
 from gem_index.home import Home
-from gem_index.server.errors import error_response, message_for, status_of
+from gem_index.server.errors import error_headers, message_for, status_of
 from gem_index.server.guard import REQUEST_ID, Guard, Receive, Send, log_server_error
 from gem_index.server.mcp.server import mcp_server
 from gem_index.server.memory import Memory
@@ -82,6 +83,7 @@ def mcp_application(
         metrics=Metrics(),
         memory=Memory(limits.memory),
         streams=lambda _path: False,
+        refusal=_refusal,
     )
     if allowed.allowed:
         app.add_middleware(CORSMiddleware, **allowed.cross_origin_rules)
@@ -102,12 +104,19 @@ class _Endpoint:
 
 async def _refused(request: Request, error: Exception) -> JsonResponse:
     log_server_error(cast("GemIndexError", error), request.scope[REQUEST_ID])
-    return error_response(request.url.path, status_of(error), message_for(error))
+    return _refusal(request.url.path, status_of(error), message_for(error))
 
 
 async def _unrouted(request: Request, error: Exception) -> JsonResponse:
     assert isinstance(error, HTTPException)
     found = quoted(f"{request.method} {request.url.path}")
-    response = error_response(PATH, error.status_code, f"found {found}; expected POST {PATH}")
+    response = _refusal(PATH, error.status_code, f"found {found}; expected POST {PATH}")
     response.headers.update(error.headers or {})
     return response
+
+
+def _refusal(_path: str, status: int, problem: str) -> JsonResponse:
+    """Return an error in the form of JSON-RPC, whatever the path; the id is null, because the message was not read."""
+    code = INTERNAL_ERROR if status >= 500 else INVALID_REQUEST
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": problem}}
+    return JsonResponse(body, status, error_headers(status))
