@@ -229,3 +229,27 @@ def test_the_page_is_sent_from_its_own_files(client):
     assert client.get("/page/app.js").headers["content-type"].startswith("text/javascript")
     for name in ("index.html", "__init__.py", "..%2fapp.py"):
         assert client.get(f"/page/{name}").status_code == 404
+
+
+def test_a_browser_asks_for_the_page_each_time_and_gets_what_has_changed(client):
+    """Also where the browser or a proxy sends several tags, and the answer without a body has the same headers."""
+    for path, kind in (
+        ("/", "text/html; charset=utf-8"),
+        ("/page/style.css", "text/css; charset=utf-8"),
+    ):
+        first = client.get(path)
+        named = ("etag", "cache-control", "content-security-policy")
+        headers = {name: first.headers[name] for name in named}
+        assert first.headers["content-type"] == kind
+        assert headers == {
+            "etag": headers["etag"],
+            "cache-control": "no-cache",
+            "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        }
+        known = client.get(path, headers={"If-None-Match": f'"another", {headers["etag"]}'})
+        assert (known.status_code, known.content) == (304, b"")
+        assert {name: known.headers[name] for name in named} == headers
+        assert client.get(path, headers={"If-None-Match": '"another"'}).content == first.content
+        head = client.head(path)
+        assert (head.status_code, head.content, head.headers["etag"]) == (200, b"", headers["etag"])
