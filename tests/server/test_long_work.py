@@ -169,9 +169,10 @@ class TestMaps:
     def test_one_is_made_while_others_write(self, client, monkeypatch):
         monkeypatch.setattr(Collection, "make_map", lambda *_: MADE)
         hold = threading.Event()
-        client.app.state.context._writer.submit(hold.wait, 60)
+        writing = client.app.state.context._writer.submit(hold.wait, 30)
         try:
             assert client.post("/collections/faq/map").json() == {"shown": 2, "documents": 3}
+            assert not writing.done()
         finally:
             hold.set()
 
