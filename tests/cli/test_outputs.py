@@ -83,6 +83,13 @@ def write_files(folder: Path) -> None:
     )
     lines("foreign.jsonl", *({"id": str(n), "text": "zxqv wvut qrst"} for n in range(3)))
     lines("vectors.txt", *(f"{word} {row}" for word, row in VECTORS.items()), "visa 1 1 1")
+    lines(
+        "german.jsonl",
+        *(
+            {"id": str(n), "text": f"Wo kann ich in der Stadt meinen Pass {n} verlängern?"}
+            for n in range(3)
+        ),
+    )
     lines("empty.jsonl")
     folder.joinpath("docs").mkdir()
     (folder / "docs" / "manual.md").write_text(MANUAL)
