@@ -289,6 +289,15 @@ class TestLog:
         assert 'gem_index_requests_total{method="any",route="other",status="404"} 2.0' in found
         assert 'gem_index_request_seconds_count{route="/embed"} 1.0' in found
         assert "random" not in found
+        client.post("/embed", json={})
+        client.app.state.context._waiting += 3
+        found = client.get("/metrics").text
+        client.app.state.context._waiting -= 3
+        assert 'gem_index_requests_total{method="POST",route="/embed",status="422"} 1.0' in found
+        assert 'gem_index_request_seconds_count{route="/embed"} 2.0' in found
+        [seconds] = [line for line in found.splitlines() if 'seconds_sum{route="/embed"}' in line]
+        assert 0 < float(seconds.split()[-1]) < 60
+        assert "gem_index_requests_waiting 3.0" in found
         assert "gem_index_texts_waiting 0.0" in found
 
 
