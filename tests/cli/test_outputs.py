@@ -90,6 +90,11 @@ def write_files(folder: Path) -> None:
             for n in range(3)
         ),
     )
+    lines(
+        "scored.jsonl",
+        {"id": "1", "text": "a visa", "score": 5},
+        {"id": "2", "text": "two visas", "score": 7},
+    )
     lines("empty.jsonl")
     folder.joinpath("docs").mkdir()
     (folder / "docs" / "manual.md").write_text(MANUAL)

@@ -139,10 +139,13 @@ class TestModels:
                 row = np.float32(answer.json()["data"][0]["embedding"])
                 assert np.array_equal(row, encoder.encode(["a bank"])[0]), name
             unknown = client.get("/v1/models/zzzzzzzz").json()["error"]["message"]
+            names = "ada, collection:faq, faq, gem-index, gem-index-embeddings, mine"
             assert unknown == (
-                "no model is named 'zzzzzzzz': existing names: ada, collection:faq, faq, gem-index, gem-index-embeddings, mine; GET "
-                "/v1/models lists them"
+                f"no model is named 'zzzzzzzz': existing names: {names}; GET /v1/models lists them"
             )
+            home.models.remove("mine")
+            listed = [each["id"] for each in client.get("/v1/models").json()["data"]]
+            assert listed == ["gem-index", "collection:faq", "faq"]
 
     def test_a_name_is_looked_up_again_after_a_second(self, client, home, monkeypatch):
         now = [100.0]
