@@ -72,7 +72,7 @@ class TestFiles:
             assert opened.read() == b"a line\n"
         told = "a.txt changed while it was read; expected a file that nobody writes meanwhile: run it again"
         with pytest.raises(InputError) as refused, file.opened():
-            (folder / "a.txt").write_text("b line\nc\n")
+            (folder / "a.txt").write_text("b line\n")
         assert str(refused.value) == told
 
 
