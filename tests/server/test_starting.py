@@ -145,3 +145,13 @@ def test_what_is_logged():
         for each, (handlers, propagate, level) in zip(loggers, before, strict=True):
             each.handlers, each.propagate = handlers, propagate
             each.setLevel(level)
+
+
+def test_a_missing_key_is_told_whole(home):
+    for options in ({"host": "0.0.0.0"}, {"host": "127.0.0.1", "names": ("0.0.0.0", "b")}):
+        with pytest.raises(ConfigError) as refused:
+            serve(ServeOptions(home=str(home.root), port=0, **options), print)
+        assert str(refused.value) == (
+            "'0.0.0.0' can be reached from other machines, and there is no key; expected a key: make it with "
+            "home.keys.add(name), or serve with insecure=True"
+        )
