@@ -22,8 +22,8 @@ class Assistant:
 
     Parameters
     ----------
-    server : StdioServerParameters or str
-        What starts it, or its address.
+    server : StdioServerParameters, str or mcp.server.Server
+        What starts it, its address, or the server itself, in this process.
     key : str, optional
         For an address.
     mode : str
@@ -43,7 +43,7 @@ class Assistant:
             http = httpx2.AsyncClient(headers=headers, timeout=60)
             self._stack.callback(portal.call, http.aclose)
             server = streamable_http_client(server, http_client=http)
-        else:
+        elif isinstance(server, StdioServerParameters):
             server = stdio_client(server)
         opened = Client(server, mode=self._mode)
         self.client = self._stack.enter_context(portal.wrap_async_context_manager(opened))

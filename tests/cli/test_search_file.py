@@ -1,5 +1,6 @@
 """search --queries: many queries from a file."""
 
+import csv
 import json
 
 import pytest
@@ -228,3 +229,34 @@ def test_bad_orders(gem, built, options, message):
     failed = gem("search", "faq", "bank", *options)
     assert failed.status == 2
     assert message in failed.err
+
+
+def test_whole_lines_and_rows(gem, faq, tmp_path):
+    """A field of the metadata with the name of a column has a name of its own."""
+    scored = tmp_path / "scored.jsonl"
+    rows = ({"id": "1", "text": "a visa", "score": 5}, {"id": "2", "text": "two visas", "place": 7})
+    scored.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    gem("build", "scored", scored)
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text('{"id": "q", "query": "vissa"}\n{"query": "visas"}\n')
+    (one, two) = gem("search", "scored", "--queries", asked, "--json", "--offset", 1).lines
+    assert [list(line) for line in (one, two)] == [
+        ["id", "query", "corrected", "results"],
+        ["query", "results"],
+    ]
+    assert (one["id"], one["query"], one["corrected"]) == ("q", "vissa", {"vissa": "visa"})
+    (hit,) = one["results"]
+    assert set(hit) == {"id", "score", "text", "metadata", "cosine", "bm25"}
+    output = tmp_path / "rows.csv"
+    gem(
+        "search", "scored", "--queries", asked, "-o", output, "--show", "score,place", "--offset", 1
+    )
+    with output.open(encoding="utf-8", newline="") as file:
+        first, second = csv.DictReader(file)
+    columns = ["query_id", "query", "place", "id", "score", "text"]
+    assert list(first) == [*columns, "metadata.score", "metadata.place"]
+    assert (first["query_id"], first["query"], first["place"]) == ("q", "vissa", "2")
+    assert (second["query_id"], second["query"], second["place"]) == ("", "visas", "2")
+    values = {row["id"]: (row["metadata.score"], row["metadata.place"]) for row in (first, second)}
+    expected = {"1": ("5", ""), "2": ("", "7")}
+    assert all(values[identifier] == expected[identifier] for identifier in values)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import ClassVar
+
 import httpx
 import pytest
 
 from gem_index import Home
 from gem_index.home.key_library import digest_of
+from gem_index.server.running import ServeOptions
 from server_process import ServerProcess
 
 
@@ -62,6 +66,95 @@ class TestKeys:
         assert answer.status == 2
         assert told in answer.err
         assert answer.err.count("\n") == 1
+
+
+class TestOptions:
+    """What reaches the server, of options that are all given, and of none."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch):
+        """The options of the servers that commands start, which begin at once and end."""
+        found = []
+
+        def serve(options, announce, build=None):
+            announce("http://127.0.0.1:1")
+            found.append((asdict(options), build and build.keywords))
+
+        monkeypatch.setattr("gem_index.server.running.serve", serve)
+        return found
+
+    @pytest.fixture
+    def keys(self, tmp_path):
+        path = tmp_path / "keys.txt"
+        path.write_text("# ours\none read\n\ntwo write\nthree\nfour admin\n")
+        return path
+
+    HASHES: ClassVar = {
+        digest_of(key).hex(): allowed
+        for key, allowed in (
+            ("one", "read"),
+            ("two", "write"),
+            ("three", "admin"),
+            ("four", "admin"),
+        )
+    }
+    SHARED: ClassVar = ("--host", "::1", "--port", 0, "--insecure", "--name", "a", "--name", "b")
+
+    def test_serve(self, gem, asked, keys, tmp_path):
+        options = ("--workers", 2, "--key-file", keys, "--allow-origin", "app://x")
+        more = ("--alias", "a=b=c", "--target", "t=u", "--table", "v=w", "--backups", "kept")
+        answer = gem("serve", *self.SHARED, *options, *more)
+        assert (answer.status, answer.out) == (0, "")
+        assert answer.err == "Serving at http://127.0.0.1:1 until Ctrl-C.\n"
+        gem("serve")
+        home = str(tmp_path / "home")
+        assert [found for found, _ in asked] == [
+            {
+                "home": home,
+                "host": "::1",
+                "port": 0,
+                "workers": 2,
+                "keys": self.HASHES,
+                "insecure": True,
+                "names": ("a", "b"),
+                "origins": ("app://x",),
+                "aliases": {"a": "b=c"},
+                "targets": {"t": "u"},
+                "tables": {"v": "w"},
+                "backups": "kept",
+            },
+            asdict(ServeOptions(home=home)),
+        ]
+
+    def test_mcp(self, gem, asked, keys, tmp_path):
+        options = ("--key-file", keys, "--table", "v=w", "--collection", "faq", "--allow-add")
+        answer = gem("mcp", "--http", *self.SHARED, *options)
+        assert (answer.status, answer.out) == (0, "")
+        assert answer.err == "Serving at http://127.0.0.1:1/mcp until Ctrl-C.\n"
+        gem("mcp", "--http")
+        home = str(tmp_path / "home")
+        given = {"home": home, "host": "::1", "port": 0, "keys": self.HASHES, "insecure": True}
+        given |= {"names": ("a", "b"), "tables": {"v": "w"}}
+        assert asked == [
+            (asdict(ServeOptions(**given)), {"only": ("faq",), "allow_add": True}),
+            (asdict(ServeOptions(home=home, port=8081)), {"only": (), "allow_add": False}),
+        ]
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            ("one read more\n", "line 1: expected KEY, or KEY and one of read, write, admin"),
+            ("\n# x\none root\n", "line 3: expected KEY, or KEY and one of read, write, admin"),
+        ],
+    )
+    def test_a_wrong_line_of_keys(self, gem, tmp_path, content, told):
+        path = tmp_path / "keys.txt"
+        path.write_text(content)
+        assert gem("serve", "--key-file", path).err == f"Error: {path} {told}\n"
+        path.write_text("# none\n")
+        assert gem("serve", "--key-file", path).err == (
+            f"Error: {path} holds no key; expected one a line\n"
+        )
 
 
 class TestServe:

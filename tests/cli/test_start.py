@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from gem_index import Home
+from gem_index_cli import start
 from gem_index_cli.main import run
 
 SEARCH = """
@@ -93,6 +94,24 @@ def test_the_database_is_closed_at_the_end(tmp_path) -> None:
 def test_what_is_mistyped(gem, arguments, told):
     answer = gem(*arguments)
     assert (answer.status, answer.err) == (2, f"Error: {told}\n")
+
+
+def test_a_short_option_shows_the_same_help(gem):
+    for arguments in ((), ("search",), ("vectors", "add")):
+        short, long = gem(*arguments, "-h"), gem(*arguments, "--help")
+        assert (short.status, short.out) == (0, long.out)
+        assert "Usage: gem-index" in short.out
+
+
+def test_an_interrupt_while_modules_are_imported_is_told(monkeypatch, capfd):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gem_index_cli.main.main", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        start.main()
+    assert ended.value.code == 130
+    assert capfd.readouterr() == ("", "Error: interrupted\n")
 
 
 def test_home_may_be_anywhere(gem, faq, tmp_path, capfd):

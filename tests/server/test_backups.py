@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -15,7 +17,7 @@ from fastapi.testclient import TestClient
 from filelock import FileLock
 
 from gem_index import Home
-from gem_index.errors import ConfigError, DiskError
+from gem_index.errors import ConfigError, DiskError, HomeBusyError
 from gem_index.server import backup_folder as module
 from gem_index.server.app import create_app
 from gem_index.server.backup_folder import BackupFolder, BackupRunningError
@@ -81,6 +83,39 @@ class TestBackups:
         (folder / "2026-01-01T00-00-01Z").write_text("a file")
         assert client.get("/backups").json() == {"backups": []}
 
+    def test_what_a_killed_backup_left_is_removed_and_nothing_else(self, client, folder):
+        for name in ("notes", ".2026-01-01T00-00-00Z.partial-1"):
+            (folder / name).mkdir()
+        made = client.post("/backup").json()["name"]
+        assert {path.name for path in folder.iterdir()} == {"notes", ".backup.lock", made}
+        # who may only read the folder cannot keep the lock
+        assert (folder / ".backup.lock").stat().st_mode & 0o777 == 0o600
+
+    def test_the_time_is_that_of_the_name(self, home, folder):
+        backups = BackupFolder(home, folder)
+        for name in ("2026-01-01T02-03-04Z", "2026-01-01T02-03-04Z-2"):
+            (folder / name).mkdir()
+            (folder / name / "file").write_bytes(b"12345")
+            (folder / name / "link").symlink_to("nowhere")
+        assert [(each.name, each.bytes, each.created_at) for each in backups.list()] == [
+            ("2026-01-01T02-03-04Z-2", 5, "2026-01-01T02:03:04+00:00"),
+            ("2026-01-01T02-03-04Z", 5, "2026-01-01T02:03:04+00:00"),
+        ]
+
+    def test_the_second_within_a_second_has_the_number_2(self, home, folder, monkeypatch):
+        class Clock(datetime):
+            @classmethod
+            def now(cls, _zone):
+                return datetime(2026, 1, 1, 2, 3, 4, tzinfo=UTC)
+
+        monkeypatch.setattr(module, "datetime", Clock)
+        backups = BackupFolder(home, folder)
+        assert [backups.make(unheard).name for _ in range(3)] == [
+            "2026-01-01T02-03-04Z",
+            "2026-01-01T02-03-04Z-2",
+            "2026-01-01T02-03-04Z-3",
+        ]
+
 
 class TestRefusals:
     def test_without_a_folder_it_says_how(self, home):
@@ -102,7 +137,9 @@ class TestRefusals:
         with FileLock(folder / ".backup.lock"):  # as another process
             answer = client.post("/backup")
         assert answer.status_code == 409
-        assert "a backup is being made already" in answer.json()["error"]["message"]
+        assert answer.json()["error"]["message"] == (
+            "a backup is being made already; wait until GET /backups shows it"
+        )
         assert client.post("/backup").status_code == 200
 
     def test_the_second_request_is_refused_while_the_first_runs(self, client, home, folder):
@@ -152,11 +189,30 @@ class TestRefusals:
         for folder in (home.root, home.root / "backups"):
             with pytest.raises(ConfigError, match="lies in the home"):
                 BackupFolder(home, folder)
+        (tmp_path / "link").symlink_to(home.root)
+        with pytest.raises(ConfigError, match="lies in the home"):
+            BackupFolder(home, tmp_path / "link" / "backups")
         (tmp_path / "file").write_text("mine")
         with pytest.raises(ConfigError, match="cannot make the folder of the backups"):
             BackupFolder(home, tmp_path / "file" / "b")
         with pytest.raises(ConfigError, match="cannot make the folder of the backups"):
             BackupFolder(home, tmp_path / "file")
+
+    def test_a_folder_that_cannot_be_written(self, home, folder, monkeypatch):
+        """Also as root, whom the rights of a folder do not stop."""
+        monkeypatch.setattr(module.os, "access", lambda _path, mode: not mode & os.W_OK)
+        with pytest.raises(ConfigError) as refused:
+            BackupFolder(home, folder)
+        assert str(refused.value) == (
+            f"cannot write to the folder of the backups {folder}; expected a writable one"
+        )
+
+    def test_a_busy_home_is_a_running_backup(self, client, home, monkeypatch):
+        def busy(*_):
+            raise HomeBusyError("another process makes a backup")
+
+        monkeypatch.setattr(Home, "backup", busy)
+        assert client.post("/backup").status_code == 409
 
     def test_a_folder_that_went_away(self, home, folder):
         backups = BackupFolder(home, folder)

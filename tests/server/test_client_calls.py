@@ -44,7 +44,10 @@ class TestPaths:
         assert answer.status_code == 404
         assert "no model is named 'other'" in answer.json()["error"]["message"]
 
-    @pytest.mark.parametrize("path", ["/models", "/v1/models/", "/v1", "/v1/"])
+    @pytest.mark.parametrize(
+        "path",
+        ["/models", "/v1/models/", "/v1", "/v1/", "/openai/v1/models", "/api/v1/models", "///v1//"],
+    )
     def test_models_by_other_paths(self, client, path):
         assert client.get(path).json() == client.get("/v1/models").json()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from dataclasses import asdict
@@ -292,6 +293,59 @@ class TestStream:
                 assert answer.status_code == 200
             assert app.state.context.memory.held == 0
         assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+    def test_a_stream_may_be_larger_than_the_memory_of_the_server(self, home):
+        """What is stored is released, and blank lines too."""
+        home.create_collection("faq")
+        lines = [json.dumps({"id": str(i), "text": f"{i} " * 100}).encode() for i in range(50)]
+
+        app = create_app(home, limits=Limits(memory=3000, body=1000))
+        parts = iter([line + b"\n" + b" " * 400 + b"\n" for line in lines])
+        sent = []
+
+        async def receive():
+            part = next(parts, b"")
+            return {"type": "http.request", "body": part, "more_body": bool(part)}
+
+        async def send(message):
+            sent.append(message)
+
+        async def stream():  # the test client would send one part
+            headers = [(b"host", b"localhost"), (b"content-type", b"application/x-ndjson")]
+            headers.append((b"transfer-encoding", b"chunked"))
+            scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
+            scope |= {"path": "/collections/faq/documents/stream", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                await app({**scope, "http_version": "1.1", "server": ("a", 1)}, receive, send)
+
+        asyncio.run(stream())
+        assert json.loads(sent[1]["body"]) == {
+            "collection": "faq",
+            "added": 50,
+            "updated": 0,
+            "unchanged": 0,
+        }
+        assert app.state.context.memory.held == 0
+
+    @pytest.mark.parametrize(
+        ("lines", "told"),
+        [
+            (b'\n \n{"id": "1"}\n', "line 3 is {'id': '1'}; expected an object with id and text"),
+            (b'\n\n\n{"id": "1"}', "line 4 is {'id': '1'}; expected an object with id and text"),
+            (b'{"text": "a"}', "line 1 is {'text': 'a'}; expected an object with id and text"),
+            (b'\n{"id": "1", "text": "' + b"a" * 901 + b'"}', "line 2: text 0 has 901 characters; expected at most 900"),
+            (b'\n\n{"id": "", "text": "a"}', "line 3: the id has 0 characters; expected 1 to 512"),
+            (b"\n" + b"a" * 1001, "line 2 has more than 1000 bytes; expected fewer"),
+        ],
+    )  # fmt: skip
+    def test_blank_lines_count_in_the_number_of_a_line(self, home, lines, told):
+        home.create_collection("faq")
+        limits = Limits(body=1000, characters=900)
+        with TestClient(create_app(home, limits=limits)) as client:
+            address = "/collections/faq/documents/stream"
+            answer = client.post(address, content=lines, headers=NDJSON).json()
+        assert answer["error"]["message"] == told
+        assert answer["stored"] == {"added": 0, "updated": 0, "unchanged": 0}
 
     def test_a_long_line_is_refused_while_it_arrives(self, home):
         home.create_collection("faq")

@@ -229,3 +229,142 @@ def test_the_page_is_sent_from_its_own_files(client):
     assert client.get("/page/app.js").headers["content-type"].startswith("text/javascript")
     for name in ("index.html", "__init__.py", "..%2fapp.py"):
         assert client.get(f"/page/{name}").status_code == 404
+
+
+def test_a_browser_asks_for_the_page_each_time_and_gets_what_has_changed(client):
+    """Also where the browser or a proxy sends several tags, and the answer without a body has the same headers."""
+    for path, kind in (
+        ("/", "text/html; charset=utf-8"),
+        ("/page/style.css", "text/css; charset=utf-8"),
+    ):
+        first = client.get(path)
+        named = ("etag", "cache-control", "content-security-policy")
+        headers = {name: first.headers[name] for name in named}
+        assert first.headers["content-type"] == kind
+        assert headers == {
+            "etag": headers["etag"],
+            "cache-control": "no-cache",
+            "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        }
+        known = client.get(path, headers={"If-None-Match": f'"another", {headers["etag"]}'})
+        assert (known.status_code, known.content) == (304, b"")
+        assert {name: known.headers[name] for name in named} == headers
+        assert client.get(path, headers={"If-None-Match": '"another"'}).content == first.content
+        head = client.head(path)
+        assert (head.status_code, head.content, head.headers["etag"]) == (200, b"", headers["etag"])
+
+
+class TestWholeAnswers:
+    """What an upload or an inspection answers and refuses, whole."""
+
+    RECORDS = ".jsonl, .ndjson, .json, .csv, .tsv, .txt"
+
+    def test_an_inspection(self, client, home):
+        asked = {"file": "a.csv", "encoding": "cp1252"}
+        content = "key,body\n1,Die Straße ist heute gesperrt\n2,Der Platz ist offen\n".encode(
+            "cp1252"
+        )
+        found = client.post("/inspect", params=asked, content=content).json()
+        samples = {each["name"]: each["samples"] for each in found.pop("fields")}
+        assert samples == {
+            "key": ["1", "2"],
+            "body": ["'Die Straße ist heute gesperrt'", "'Der Platz ist offen'"],
+        }
+        assert found == {
+            "records": 2,
+            "complete": True,
+            "bad": 0,
+            "id_field": "key",
+            "text_fields": ["body"],
+            "metadata": [],
+        }
+        assert home.collections() == []
+
+    def test_an_inspection_of_no_records(self, client):
+        answer = client.post("/inspect", params={"file": "a.pdf"}, content=CSV)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"] == (
+            f"found 'a.pdf'; expected a file of records: {self.RECORDS}"
+        )
+
+    def test_a_name_of_200_bytes_in_capital_letters_is_taken(self, client, faq):
+        for name, status in (("a" * 196 + ".TXT", 200), ("a" * 197 + ".TXT", 400)):
+            answer = client.post(faq, params={"file": name}, content="a\n")
+            assert answer.status_code == status
+        assert answer.json()["error"]["message"].endswith(
+            "expected at most 200 bytes of letters, digits, spaces, dots and dashes that begin with a letter or a digit"
+        )
+
+    def test_a_name_of_another_ending_is_told_all_endings(self, client, faq):
+        message = client.post(faq, params={"file": "a.exe"}, content="a").json()["error"]["message"]
+        told = f"the file is named 'a.exe'; expected a name that ends with {self.RECORDS}, "
+        assert message.startswith(told)
+        assert {".md", ".html", ".pdf", ".docx"} <= set(message.removeprefix(told).split(", "))
+
+    def test_a_file_as_large_as_the_limit_is_stored(self, home):
+        with TestClient(create_app(home, limits=Limits(file=10))) as client:
+            client.post("/collections", json={"name": "faq"})
+            path = "/collections/faq/files?file=a.txt"
+            assert client.post(path, content="a text ok\n", headers=TYPE).status_code == 200
+            answer = client.post(path, content="a text ok.\n", headers=TYPE)
+            assert answer.json()["error"]["message"] == (
+                "the file has more than 10 bytes; expected fewer"
+            )
+
+    def test_given_fields_count_before_those_of_the_build(self, client, home, faq):
+        content = "key,body,other\n1,renew a passport,one\n2,a bank,two\n"
+        fields = {"file": "a.csv", "id_field": "key", "text_field": "body"}
+        client.post(faq, params=fields, content=content)
+        client.post(faq, params={"file": "b.csv", "text_field": "other"}, content=content)
+        found = home.collection("faq").get(["1", "2"])
+        assert [each.text for each in found] == ["one", "two"]
+        assert [each.metadata for each in found] == [
+            {"body": "renew a passport"},
+            {"body": "a bank"},
+        ]
+
+    def test_a_title_counts_twice_as_in_the_command(self, client, home, faq):
+        content = '{"id": "1", "title": "Visas", "body": "a text"}\n'
+        fields = {"file": "a.jsonl", "text_field": ["title", "body"]}
+        assert client.post(faq, params=fields, content=content).status_code == 200
+        assert home.collection("faq").reading["text_fields"] == ["title*2", "body"]
+
+    def test_messages_name_the_file_alone(self, client, faq):
+        line = '{"id": "1", "text": "x"}\n'
+        for path in ("/inspect", faq):
+            answer = client.post(path, params={"file": "a.jsonl"}, content="no JSON\n")
+            assert answer.json()["error"]["message"].startswith("a.jsonl line 1: ")
+        answer = client.post(faq, params={"file": "a.jsonl"}, content=line + line)
+        assert answer.json()["error"]["message"] == (
+            "a.jsonl line 2: the id '1' came before in a.jsonl line 1; expected each id once"
+        )
+        fields = {"file": "a.md", "id_field": "key"}
+        assert client.post(faq, params=fields, content="# x").json()["error"]["message"] == (
+            "found id_field or text_field and 'a.md'; expected them with a file of records"
+        )
+        assert client.post(faq, params={"file": "a.md"}, content="").json()["error"]["message"] == (
+            "'a.md' has no text; expected a document with text"
+        )
+
+    def test_too_many_at_once_is_told(self, client, faq):
+        places = client.app.state.context.upload_places
+        for _ in range(4):
+            assert places.acquire(blocking=False)
+        answer = client.post(faq, params={"file": "a.csv"}, content=CSV)
+        told = "4 files wait already; try again in a second"
+        assert (answer.status_code, answer.json()["error"]["message"]) == (429, told)
+        for _ in range(4):
+            places.release()
+
+    def test_a_disk_that_fails_gives_the_place_back(self, client, faq, monkeypatch):
+        places = client.app.state.context.upload_places
+        for step in ("_Upload", "_write"):
+
+            def fail(*_):
+                raise OSError(28, "No space left on device")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(f"gem_index.server.files.{step}", fail)
+                assert client.post(faq, params={"file": "a.csv"}, content=CSV).status_code == 507
+            assert places._value == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 import time
 
@@ -14,11 +15,12 @@ from gem_index import Home
 from gem_index.collection import Collection
 from gem_index.collection.search import answer as answering
 from gem_index.collection.state.batching import LARGEST_BATCH
-from gem_index.errors import ConfigError, DiskError
+from gem_index.errors import ConfigError, CorruptionError, DiskError
 from gem_index.server import guard
 from gem_index.server.app import create_app
 from gem_index.server.context import ServerContext
 from gem_index.server.errors import OverloadedError, ShuttingDownError, WriterBusyError
+from gem_index.server.running import JsonFormatter
 from gem_index.server.settings import Limits
 
 
@@ -85,7 +87,7 @@ class TestBodies:
             # what was not sent is released
             assert client.post("/embed", json={"inputs": ["a"] * 100}).status_code == 200
 
-    def test_work_of_a_client_that_left_ends(self, home, monkeypatch):
+    def test_work_of_a_client_that_left_ends(self, home, monkeypatch, logged):
         monkeypatch.setattr(guard, "_WATCHED_AFTER", 0.01)
         app = create_app(home)
         ended = []
@@ -112,6 +114,8 @@ class TestBodies:
 
         asyncio.run(leave())
         assert ended == [True]
+        [line] = map(json.loads, logged)
+        assert (line["status"], line["route"]) == (499, "/slow")
 
     def test_a_body_that_does_not_arrive(self, home):
         app = create_app(home, limits=Limits(seconds=0.2))
@@ -264,7 +268,104 @@ class TestFailures:
         assert "secret" not in line
 
 
+class TestWhoIsRefused:
+    """The whole message for a request that does not come from this server's own pages or clients."""
+
+    HOSTS = frozenset({"localhost", "shop.example"})
+
+    @pytest.mark.parametrize(
+        ("headers", "status", "told"),
+        [
+            (
+                {"Host": "Evil.example:80"},
+                403,
+                "the header Host is 'evil.example:80'; expected a name of this server: start it with this name too",
+            ),
+            ({"Host": "Shop.Example:443"}, 200, ""),
+            ({"Host": "shop.example:x"}, 403, "the header Host is 'shop.example:x'; expected a name of this server: "
+             "start it with this name too"),
+            (
+                {"Host": "localhost", "Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"},
+                403,
+                "the header Sec-Fetch-Site says that a page of another site sends this; expected a page of this server",
+            ),
+            ({"Host": "localhost", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200, ""),
+            ({"Host": "localhost", "Sec-Fetch-Site": "same-origin"}, 200, ""),
+            (
+                {"Host": "localhost", "Origin": "http://Evil.example"},
+                403,
+                "the header Origin is 'http://evil.example'; expected a page of this server, or an origin that it allows",
+            ),
+            ({"Host": "localhost", "Origin": "HTTP://LOCALHOST"}, 200, ""),
+            ({"Host": "localhost:80", "Origin": "https://localhost:80"}, 403, None),
+            ({"Host": "shop.example", "Origin": "https://shop.example"}, 200, ""),  # by a proxy with TLS
+            ({"Host": "shop.example", "Origin": "http://shop.example"}, 200, ""),
+            ({"Host": "localhost", "Content-Encoding": "identity"}, 200, ""),
+            ({"Host": "localhost", "Content-Encoding": ""}, 200, ""),
+            (
+                {"Host": "localhost", "Content-Encoding": "br"},
+                415,
+                "the header Content-Encoding is 'br'; expected none",
+            ),
+        ],
+    )  # fmt: skip
+    def test_each_is_told(self, home, headers, status, told):
+        with TestClient(create_app(home, hosts=self.HOSTS)) as client:
+            answer = client.get("/health", headers=headers)
+        assert answer.status_code == status
+        if status != 200 and told is not None:
+            assert answer.json()["error"]["message"] == told
+
+    def test_a_large_stream_may_say_its_length(self, home):
+        home.create_collection("faq")
+        with limited(home, body=1000) as client:
+            lines = b"".join(b'{"id": "%d", "text": "a"}\n' % number for number in range(100))
+            head = {"Content-Type": "application/x-ndjson"}
+            path = "/collections/faq/documents/stream"
+            assert client.post(path, content=lines, headers=head).status_code == 200
+
+
 class TestLog:
+    def test_a_failure_is_logged_with_the_innermost_places(self, logged):
+        def deep(number):
+            if number:
+                deep(number - 1)
+            raise ZeroDivisionError("a text")
+
+        try:
+            deep(12)
+        except ZeroDivisionError as error:
+            guard.note_failure(error, "id-1")
+        [line] = map(json.loads, logged)
+        assert len(line.pop("time")) == len("2026-01-01T00:00:00.000Z")
+        places = line.pop("at")
+        assert len(places) == 8
+        assert all(place.endswith(" deep") for place in places)
+        assert line == {
+            "level": "error",
+            "logger": "gem_index.server",
+            "message": "a request failed",
+            "request": "id-1",
+            "error": "ZeroDivisionError",
+        }
+
+    @pytest.mark.parametrize(
+        ("error", "noted"),
+        [(DiskError("x"), True), (ShuttingDownError(), False), (WriterBusyError(), False),
+         (OverloadedError(1, "texts"), False), (CorruptionError("x"), True)],
+    )  # fmt: skip
+    def test_errors_whose_message_the_client_has_are_not_logged(self, logged, error, noted):
+        guard.log_server_error(error, "id-1")
+        assert bool(logged) == noted
+
+    def test_a_line_is_json_with_the_time_in_utc(self):
+        record = logging.LogRecord("gem_index.server", logging.WARNING, "", 1, "a %s", ("b",), None)
+        record.created, record.msecs = 86_399.007, 7.9
+        record.fields = {"request": "1"}
+        assert JsonFormatter().format(record) == (
+            '{"time":"1970-01-01T23:59:59.007Z","level":"warning","logger":"gem_index.server","message":"a b","request":"1"}'
+        )
+
     def test_a_line_a_request_without_texts_or_keys(self, home, logged):
         key = home.keys.add("shop", "admin")
         with TestClient(create_app(home), headers={"Authorization": f"Bearer {key}"}) as client:
@@ -289,6 +390,15 @@ class TestLog:
         assert 'gem_index_requests_total{method="any",route="other",status="404"} 2.0' in found
         assert 'gem_index_request_seconds_count{route="/embed"} 1.0' in found
         assert "random" not in found
+        client.post("/embed", json={})
+        client.app.state.context._waiting += 3
+        found = client.get("/metrics").text
+        client.app.state.context._waiting -= 3
+        assert 'gem_index_requests_total{method="POST",route="/embed",status="422"} 1.0' in found
+        assert 'gem_index_request_seconds_count{route="/embed"} 2.0' in found
+        [seconds] = [line for line in found.splitlines() if 'seconds_sum{route="/embed"}' in line]
+        assert 0 < float(seconds.split()[-1]) < 60
+        assert "gem_index_requests_waiting 3.0" in found
         assert "gem_index_texts_waiting 0.0" in found
 
 

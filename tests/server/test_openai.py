@@ -6,9 +6,11 @@ import base64
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 from gem_index import Home, open_provider
 from gem_index.server import models
+from gem_index.server.app import create_app
 
 TEXTS = ["renew a passport", "open a bank account", "", "?!"]
 
@@ -112,6 +114,49 @@ class TestModels:
         assert answered() == expected.tolist()
         names = [each["id"] for each in client.get("/v1/models").json()["data"]]
         assert names == ["gem-index", "gem-index-embeddings"]
+
+    def test_other_names_of_models_are_listed_and_used(self, home):
+        home.models.fit("mine", ["renew a passport", "open a bank account"])
+        home.create_collection("faq").upsert([("1", "a river bank"), ("2", "a boat")])
+        home.collection("faq").refit()
+        mine, faq = home.models.open("mine"), home.collection("faq").encoder
+        aliases = {"ada": "mine", "faq": "collection:faq", "gem-index-embeddings": "mine"}
+        with TestClient(create_app(home, aliases=aliases)) as client:
+            found = {
+                each["id"]: each["fingerprint"] for each in client.get("/v1/models").json()["data"]
+            }
+            assert found.pop("gem-index") != mine.fingerprint
+            assert found == {
+                "mine": mine.fingerprint,
+                "ada": mine.fingerprint,
+                "gem-index-embeddings": mine.fingerprint,
+                "collection:faq": faq.fingerprint,
+                "faq": faq.fingerprint,
+            }
+            for name, encoder in (*dict.fromkeys(aliases, mine).items(), (faq.fingerprint, faq)):
+                encoder = faq if name == "faq" else encoder
+                answer = client.post("/v1/embeddings", json={"input": "a bank", "model": name})
+                row = np.float32(answer.json()["data"][0]["embedding"])
+                assert np.array_equal(row, encoder.encode(["a bank"])[0]), name
+            unknown = client.get("/v1/models/zzzzzzzz").json()["error"]["message"]
+            names = "ada, collection:faq, faq, gem-index, gem-index-embeddings, mine"
+            assert unknown == (
+                f"no model is named 'zzzzzzzz': existing names: {names}; GET /v1/models lists them"
+            )
+            home.models.remove("mine")
+            listed = [each["id"] for each in client.get("/v1/models").json()["data"]]
+            assert listed == ["gem-index", "collection:faq", "faq"]
+
+    def test_a_name_is_looked_up_again_after_a_second(self, client, home, monkeypatch):
+        now = [100.0]
+        monkeypatch.setattr("gem_index.server.models.time.monotonic", lambda: now[0])
+        home.models.fit("mine", ["renew a passport", "open a bank account"])
+        assert client.get("/v1/models/mine").status_code == 200
+        home.models.remove("mine")
+        now[0] += 1.0
+        assert client.get("/v1/models/mine").status_code == 200
+        now[0] += 0.1
+        assert client.get("/v1/models/mine").status_code == 404
 
     def test_a_model_is_asked_by_name_or_fingerprint(self, client, home):
         home.models.fit("mine", ["renew a passport", "open a bank account", "a river bank"])

@@ -152,6 +152,22 @@ class TestStatistics:
         self.ask(app)
         assert reads == ["faq"] * 3
 
+    def test_a_fifth_of_the_documents_may_change(self, home, reads):
+        """More or fewer: the statistics of ten documents serve twelve and eight, not thirteen and seven."""
+        rows = [{"id": str(i), "text": f"a passport {i}"} for i in range(10)]
+        with TestClient(create_app(home)) as client:
+            for name, change in (("more", 1), ("fewer", -1)):
+                faq = home.create_collection(name)
+                faq.upsert(rows)
+                for number in range(4):
+                    vectors(client, "passport", model=f"collection:{name}", prompt_name="query")
+                    assert reads == [name] * (1 if number < 3 else 2)
+                    if change > 0:
+                        faq.upsert([{"id": f"new {number}", "text": "another passport"}])
+                    else:
+                        faq.delete([str(number)])
+                reads.clear()
+
     def test_a_collection_of_the_same_name(self, app, home):
         self.ask(app)
         home.drop("faq")

@@ -10,7 +10,8 @@ from fastapi.testclient import TestClient
 
 from assistant import Assistant, command
 from gem_index import Document, Home
-from gem_index.errors import ConfigError, TargetUnavailableError, UnknownNameError
+from gem_index.collection.push.searching import SearchedTarget
+from gem_index.errors import ConfigError, CorruptionError, TargetUnavailableError, UnknownNameError
 from gem_index.server.app import create_app
 from gem_index.text.chunking import Chunking
 
@@ -137,7 +138,7 @@ def test_a_table_that_is_not_there_yet_is_searched_once_it_is(tmp_path):
 
 def test_a_database_that_is_away_is_not_asked_by_each_request(served, monkeypatch):
     """Each question takes half a minute, and the requests of a table wait for one another."""
-    asked = []
+    asked, messages = [], set()
 
     def away(*_: object, **__: object) -> None:
         asked.append(1)
@@ -150,9 +151,58 @@ def test_a_database_that_is_away_is_not_asked_by_each_request(served, monkeypatc
             answer = served.post("/collections/shop/search", json=body)
             assert answer.status_code == 503
             assert "cannot be reached: connection refused" in answer.text
+            messages.add(answer.json()["error"]["message"])
     assert len(asked) == 1
+    assert len(messages) == 1
     monkeypatch.setattr("gem_index.server.tables.monotonic", lambda: float("inf"))
     assert served.post("/collections/shop/search", json=body).status_code == 200
+
+
+def test_a_table_that_is_damaged_is_opened_again_at_once(served, monkeypatch):
+    def damaged(*_: object, **__: object) -> None:
+        raise CorruptionError("a file is damaged")
+
+    body = {"query": "renew a visa"}
+    with monkeypatch.context() as patch:
+        patch.setattr("gem_index.collection.push.searching.SearchedTarget.search", damaged)
+        assert served.post("/collections/shop/search", json=body).status_code == 500
+    opened = []
+    target = Home.target
+    monkeypatch.setattr(Home, "target", lambda self, url: opened.append(url) or target(self, url))
+    for _ in range(2):
+        assert served.post("/collections/shop/search", json=body).status_code == 200
+    assert len(opened) == 1
+
+
+def test_a_wrong_search_leaves_the_table_open(served, monkeypatch):
+    body = {"query": "renew a visa"}
+    assert served.post("/collections/shop/search", json=body).status_code == 200
+    monkeypatch.setattr(Home, "target", None)
+    assert served.post("/collections/shop/search", json={"query": "?"}).status_code == 422
+    assert served.post("/collections/shop/search", json=body).status_code == 200
+
+
+def test_a_table_is_closed_with_the_server(pushed, tmp_path, monkeypatch):
+    closed = []
+    close = SearchedTarget.close
+    monkeypatch.setattr(SearchedTarget, "close", lambda self: closed.append(1) or close(self))
+    with TestClient(create_app(Home(tmp_path / "home"), tables={"shop": pushed})) as client:
+        client.post("/collections/shop/search", json={"query": "a visa"})
+        assert not closed
+    assert closed == [1]
+
+
+def test_only_searches_says_so(served):
+    assert served.get("/collections/shop").json()["error"]["message"] == (
+        "'shop' is a table of a vector database; expected a collection: a table can be searched and read only"
+    )
+
+
+def test_names_of_tables_need_not_be_names_of_collections(pushed, tmp_path):
+    with TestClient(create_app(Home(tmp_path / "home"), tables={"my shop": pushed})) as client:
+        body = {"query": "renew a visa", "k": 1}
+        [hit] = client.post("/collections/my shop/search", json=body).json()["results"]
+        assert hit["id"] == "visa"
 
 
 def test_an_assistant_sees_collections_beside_a_table_that_is_missing(tmp_path):
