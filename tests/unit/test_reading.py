@@ -15,6 +15,7 @@ from gem_index.documents import Document, text_id
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.readers import DocumentReader
 from gem_index.readers.formats import read_json_lines, read_objects
+from gem_index.readers.parts import Part
 
 ROWS = [
     {"id": "a", "text": "first", "lang": "en"},
@@ -458,6 +459,25 @@ class TestDuplicates:
             DocumentReader([], duplicates="all")
 
 
+class TestParts:
+    @pytest.mark.parametrize("part", [Part(0, 10), Part(10, 12, 1)])
+    def test_a_part_may_have_no_good_record(self, tmp_path, part):
+        """Another part may have some: only a whole input without documents is an error."""
+        name = write(tmp_path / "x.jsonl", '{"id": 1}\n\n\n{"id": 2, "text": "b"}\n')
+        problems = []
+        assert list(DocumentReader([name], part=part, on_problem=problems.append)) == []
+        assert [problem.line for problem in problems] == ([1] if part.begin == 0 else [])
+        with pytest.raises(InputError):
+            list(DocumentReader([write(tmp_path / "y.jsonl", "\n\n")]))
+
+
+def test_a_record_with_an_empty_text_is_a_document_and_an_empty_line_is_none(tmp_path):
+    records = write(tmp_path / "x.jsonl", '{"id": 1, "text": ""}\n{"id": 2, "text": "a"}\n')
+    assert read(records) == [("1", "", {}), ("2", "a", {})]
+    lines = write(tmp_path / "x.txt", "a\n\nb\n")
+    assert [document.text for document in DocumentReader([lines])] == ["a", "b"]
+
+
 class TestCleaning:
     def test_fields_are_cleaned_before_they_are_stored(self, tmp_path, home):
         rows = [
@@ -485,6 +505,12 @@ class TestCleaning:
     def test_texts_are_cleaned_in_their_order(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\n\nplain\n")
         assert list(DocumentReader([name], clean=["auto"]).texts()) == ["a", "", "plain"]
+
+    def test_html_that_is_left_after_another_cleaning_is_not_told(self, tmp_path):
+        name = write(tmp_path / "x.txt", "<b>a</b>\nb\n")
+        notes = []
+        list(DocumentReader([name], clean=["quotes"], on_end=notes.extend))
+        assert [str(each) for each in notes] == ["cleaning (quotes) changed 0 of 2 texts."]
 
     def test_html_that_stays_is_told(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\na < b\nI&#39;m\n")
