@@ -102,6 +102,26 @@ def test_introductions_of_quotations(introduction):
     assert strip_quotes(f"Yes.\n\n{introduction}\n\n> No?\n") == "Yes."
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Yes.\n    > code\nNo.\n   > quoted\n", "Yes.\n    > code\nNo."),
+        ("Yes.\n\nOn Mon at 10:00, Ann wrote:\n\n\n> No?\n", "Yes."),
+        ("On our trip it rained.\nOn Mon at 10:00, Ann wrote:\n> No?\n", "On our trip it rained."),
+    ],
+)
+def test_what_belongs_to_a_quotation(text, expected):
+    assert strip_quotes(text) == expected
+
+
+def test_a_signature_begins_with_two_hyphens_with_or_without_a_blank():
+    assert strip_signature("a\n--\nBob") == strip_signature("a\n-- \nBob") == "a"
+
+
+def test_an_end_without_its_begin_does_not_make_a_text_html():
+    assert not is_html("x </b> y </li> z")
+
+
 def test_what_follows_an_original_message():
     assert strip_quotes("Yes.\n-----Original Message-----\nFrom: Ann\n\nNo?") == "Yes."
 
