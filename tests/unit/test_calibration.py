@@ -296,6 +296,11 @@ def test_expected_documents_of_objects():
         "b": ["3", "4"],
     }
     assert read_expected({"a": "1", "b": None}) == {"a": ["1"], "b": []}
+    assert read_expected([("a", ["1", "2"]), ("a", ["2", "3"])]) == {"a": ["1", "2", "3"]}
+    both = {"text": "c", "question": "b", "query": "a", "id": "3", "ids": "2", "expected": "1"}
+    assert read_expected([both]) == {"a": ["1"]}
+    del both["query"], both["expected"]
+    assert read_expected([both]) == {"b": ["2"]}
 
 
 @pytest.mark.parametrize(
@@ -309,6 +314,7 @@ def test_expected_documents_of_objects():
         (("a", True), "expected a query and the ids"),
         (("a", {"x": 1}), "expected a query and the ids"),
         (("a", "[1"), "expected a query and the ids"),
+        (("a", 1.5), "expected a query and the ids"),
         (("a", [["1", True]]), "expected a query and the ids"),
         (("…", "1"), "the query '…' has no word"),
         (7, "found 7; expected a query"),

@@ -17,7 +17,10 @@ HTML = [
     ("in\n  one line<br>second", "in one line\nsecond"),
     ("<ul>\n<li>a</li>\n<li>b</li>\n</ul>", "a\nb"),
     ("<table><tr><td>1</td><td>2</td></tr><tr><td>3</td></tr></table>end", "1 2\n3\n\nend"),
+    ("<select><option>a</option><option>b</option></select>c", "a\nb\n\nc"),
+    ("<dl><dt>a</dt><dd>b</dd></dl>c", "a\nb\n\nc"),
     ("<p>in\n   one\tline</p>", "in one line"),
+    ("</pre>x  y<pre>a\n  b</pre>c  d", "x y\n\na\n  b\n\nc d"),
     ("<pre>a\n  b</pre>after", "a\n  b\n\nafter"),
     ("some <b>bold</b>\n\nparagraph", "some bold\n\nparagraph"),
     ("<script>var x='<p>'</script>text<style type='a'>p {}</style>", "text"),
@@ -97,6 +100,26 @@ def test_mail():
 )
 def test_introductions_of_quotations(introduction):
     assert strip_quotes(f"Yes.\n\n{introduction}\n\n> No?\n") == "Yes."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Yes.\n    > code\nNo.\n   > quoted\n", "Yes.\n    > code\nNo."),
+        ("Yes.\n\nOn Mon at 10:00, Ann wrote:\n\n\n> No?\n", "Yes."),
+        ("On our trip it rained.\nOn Mon at 10:00, Ann wrote:\n> No?\n", "On our trip it rained."),
+    ],
+)
+def test_what_belongs_to_a_quotation(text, expected):
+    assert strip_quotes(text) == expected
+
+
+def test_a_signature_begins_with_two_hyphens_with_or_without_a_blank():
+    assert strip_signature("a\n--\nBob") == strip_signature("a\n-- \nBob") == "a"
+
+
+def test_an_end_without_its_begin_does_not_make_a_text_html():
+    assert not is_html("x </b> y </li> z")
 
 
 def test_what_follows_an_original_message():

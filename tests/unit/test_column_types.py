@@ -60,6 +60,12 @@ def test_text_is_the_default_and_keeps_empty_cells(tmp_path):
         ("number", ["491701234567", "1e3", "007"], [491701234567, 1000.0, "007"]),
         ("number", ["9007199254740992", "9007199254740993"], [2**53, "9007199254740993"]),
         ("number", ["1.5e999", "1e-9"], ["1.5e999", 1e-9]),
+        (
+            "number",
+            ["1.23456789012345", "1.234567890123456"],
+            [1.23456789012345, "1.234567890123456"],
+        ),
+        ("number", ["0.00123456789012345"], [0.00123456789012345]),
         ("boolean", ["1", "true"], ["1", True]),
         ("date", ["2024-01-01", "soon"], ["2024-01-01", "soon"]),
         ("list:;", ["a; b;;c", "one", "", " ; "], [["a", "b", "c"], ["one"], None, []]),
@@ -135,6 +141,52 @@ def test_what_was_decided_is_kept(tmp_path):
     both = DocumentReader([first, second], types="auto")
     assert [d.metadata.get("code") for d in both] == ["007", "8", "9"]
     assert both.choices["types"]["new"] == "number"
+
+
+def test_a_column_that_no_file_has_names_the_near_ones_or_the_first_eight(tmp_path):
+    names = [f"price{i}" for i in range(5)] + [f"other{i}" for i in range(5)]
+    path = table(tmp_path / "x.csv", ",".join(["text", *names]), ",".join("t1234567890"))
+
+    def problem(column):
+        with pytest.raises(ConfigError) as told:
+            list(DocumentReader([path], types={column: "number"}, all_columns=True))
+        return str(told.value)
+
+    assert problem("price") == (
+        "the types name a column 'price', which no file has; did you mean 'price4' or 'price3' or 'price2'?"
+    )
+    assert problem("zzz") == (
+        "the types name a column 'zzz', which no file has; expected one of 'text', 'price0', 'price1', 'price2', "
+        "'price3', 'price4', 'other0', 'other1'"
+    )
+
+
+def test_the_text_may_be_given_as_automatic_and_stays_text(tmp_path):
+    path = table(tmp_path / "x.csv", "id,text", "1,2")
+    [document] = DocumentReader([path], types={"text": "auto", "id": "auto"})
+    assert (document.id, document.text) == ("1", "2")
+
+
+def test_columns_with_misfits_come_by_their_number(tmp_path):
+    rows = [f"t{i},{i},{i}" for i in range(1000)]
+    path = table(tmp_path / "x.csv", "text,few,many", *rows, "u,x,x", "v,1,x")
+    notes = []
+    list(DocumentReader([path], types="auto", on_end=notes.extend))
+    assert str(notes[1]) == (
+        "values that do not fit the type of their column stay text: 'many' 2, 'few' 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "more"), [(8, ""), (9, " and 1 more"), (1010, " and 1,002 more")]
+)
+def test_a_note_names_eight_columns(tmp_path, count, more):
+    names = [f"c{i}" for i in range(count)]
+    path = table(tmp_path / "x.csv", ",".join(["text", *names]), ",".join("t" + "1" * count))
+    notes = []
+    list(DocumentReader([path], types="auto", on_end=notes.extend))
+    named = ", ".join(f"'{name}' number" for name in names[:8])
+    assert str(notes[0]) == f"types of columns: {named}{more}; the others are text."
 
 
 def test_other_formats_have_types_of_their_own(tmp_path):

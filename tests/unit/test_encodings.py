@@ -3,6 +3,7 @@
 import gzip
 import io
 import random
+import re
 import sys
 
 import pytest
@@ -104,6 +105,21 @@ def test_the_most_likely_ones_are_named(tmp_path):
     path = write(tmp_path / "x.txt", "5 \u20ac \u2013 don\u2019t wait".encode("cp1252"))
     with pytest.raises(InputError, match=r"confidence \(perhaps cp1252 or cp1251\); expected more"):
         list(DocumentReader([path], encoding="auto"))
+
+
+def test_at_most_three_likely_ones_are_named_and_the_first_is_advised(tmp_path):
+    path = write(tmp_path / "x.txt", "\u00f1and\u00fa".encode("cp1252"))
+    with pytest.raises(InputError) as told:
+        list(DocumentReader([path], encoding="auto"))
+    named = re.search(r"\(perhaps (\w+)(?: or \w+){1,2}\)", str(told.value))
+    assert told.value.advice.values == {"encoding": named[1]}
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xff\xfe"])
+def test_an_unknown_encoding_is_named_whatever_mark_the_file_has(tmp_path, mark):
+    path = write(tmp_path / "x.txt", mark + b"a\0")
+    with pytest.raises(InputError, match="'utf-9'"):
+        list(DocumentReader([path], encoding="utf-9"))
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,11 @@ def test_the_fields_of_a_table(tmp_path):
     assert found.metadata == ("priority", "created", "open", "empty")
 
 
+def test_three_samples_of_a_field():
+    [found] = FieldSummaries({"n": i} for i in (5, 4, 4, 3, 2)).summaries(languages=False)
+    assert found.samples == ["5", "4", "3"]
+
+
 def test_languages_and_values_of_several_types(tmp_path):
     texts = [
         "Wie kann ich meinen Ausweis verlängern, wenn ich im Ausland wohne?",

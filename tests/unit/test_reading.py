@@ -14,7 +14,8 @@ import pytest
 from gem_index.documents import Document, text_id
 from gem_index.errors import ConfigError, DuplicateIdError, InputError, RecordError
 from gem_index.readers import DocumentReader
-from gem_index.readers.formats import read_json_lines, read_objects
+from gem_index.readers.formats import format_of_beginning, read_json_lines, read_lines, read_objects
+from gem_index.readers.parts import Part
 
 ROWS = [
     {"id": "a", "text": "first", "lang": "en"},
@@ -458,6 +459,62 @@ class TestDuplicates:
             DocumentReader([], duplicates="all")
 
 
+@pytest.mark.parametrize("name", ["x.JSONL", "x.jsonl.GZ", "X.Ndjson"])
+def test_the_case_of_an_ending_does_not_count(tmp_path, name):
+    content = b'{"id": 1, "text": "a"}\n'
+    packed = gzip.compress(content) if name.endswith("GZ") else content
+    assert read(write(tmp_path / name, packed)) == [("1", "a", {})]
+
+
+def test_lines_are_read_without_the_blanks_around_them(tmp_path):
+    name = write(tmp_path / "x.txt", "  a b \r\n\n \tc\n")
+    assert list(read_lines(name, 100)) == [(1, "a b"), (3, "c")]
+
+
+@pytest.mark.parametrize(
+    ("begin", "expected"),
+    [
+        (b"[{", "json"), (b"[ \n {", "json"), (b"{\n", "json"), (b"{ \r\n", "json"), (b'{"a": 1}', "jsonl"),
+        (b"[1]", "txt"), (b"a", "txt"), (b"", "txt"),
+    ],
+)  # fmt: skip
+def test_the_beginning_of_a_stream_tells_its_format(begin, expected):
+    assert format_of_beginning(begin) == expected
+
+
+class TestParts:
+    def test_the_rows_of_a_part_of_parquet_have_their_numbers(self, tmp_path):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table({"id": ["a", "b", "c", "d"], "text": ["t", "u", None, "w"]})
+        pq.write_table(table, tmp_path / "x.parquet", row_group_size=2)
+        problems = []
+        part = Part(1, 2, before=2)
+        reader = DocumentReader(
+            [str(tmp_path / "x.parquet")], part=part, on_problem=problems.append
+        )
+        assert [document.id for document in reader] == ["d"]
+        assert [problem.line for problem in problems] == [3]
+
+    @pytest.mark.parametrize("part", [Part(0, 10), Part(10, 12, 1)])
+    def test_a_part_may_have_no_good_record(self, tmp_path, part):
+        """Another part may have some: only a whole input without documents is an error."""
+        name = write(tmp_path / "x.jsonl", '{"id": 1}\n\n\n{"id": 2, "text": "b"}\n')
+        problems = []
+        assert list(DocumentReader([name], part=part, on_problem=problems.append)) == []
+        assert [problem.line for problem in problems] == ([1] if part.begin == 0 else [])
+        with pytest.raises(InputError):
+            list(DocumentReader([write(tmp_path / "y.jsonl", "\n\n")]))
+
+
+def test_a_record_with_an_empty_text_is_a_document_and_an_empty_line_is_none(tmp_path):
+    records = write(tmp_path / "x.jsonl", '{"id": 1, "text": ""}\n{"id": 2, "text": "a"}\n')
+    assert read(records) == [("1", "", {}), ("2", "a", {})]
+    lines = write(tmp_path / "x.txt", "a\n\nb\n")
+    assert [document.text for document in DocumentReader([lines])] == ["a", "b"]
+
+
 class TestCleaning:
     def test_fields_are_cleaned_before_they_are_stored(self, tmp_path, home):
         rows = [
@@ -485,6 +542,12 @@ class TestCleaning:
     def test_texts_are_cleaned_in_their_order(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\n\nplain\n")
         assert list(DocumentReader([name], clean=["auto"]).texts()) == ["a", "", "plain"]
+
+    def test_html_that_is_left_after_another_cleaning_is_not_told(self, tmp_path):
+        name = write(tmp_path / "x.txt", "<b>a</b>\nb\n")
+        notes = []
+        list(DocumentReader([name], clean=["quotes"], on_end=notes.extend))
+        assert [str(each) for each in notes] == ["cleaning (quotes) changed 0 of 2 texts."]
 
     def test_html_that_stays_is_told(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\na < b\nI&#39;m\n")

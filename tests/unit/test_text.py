@@ -1,7 +1,15 @@
 import pytest
 
 from gem_index.errors import InputError
-from gem_index.text.tokens import check_text, frequent_english, has_symbols, search_tokens, tokenize
+from gem_index.text.tokens import (
+    check_text,
+    check_texts,
+    frequent_english,
+    has_symbols,
+    search_tokens,
+    token_spans,
+    tokenize,
+)
 
 
 def test_splits_at_punctuation_and_lower_cases():
@@ -69,3 +77,35 @@ def test_anything_but_text_is_reported(text, message):
     with pytest.raises(InputError, match=message):
         check_text(text, "query")
     assert check_text("a bank", "query") == "a bank"
+
+
+def test_the_places_of_tokens_are_those_of_the_tokens():
+    for text in ("__ a _b_ 1", "__ \u00e9 _b_ 1"):
+        assert [text[begin:end].lower() for begin, end in token_spans(text)] == tokenize(text)
+        assert len(tokenize(text)) == 3
+
+
+class _Frame:
+    """A table of a library that offers the interchange protocol of data frames, and has no attribute columns."""
+
+    def __dataframe__(self):
+        raise AssertionError("a table is not read here")
+
+    def __iter__(self):
+        return iter(["a"])
+
+
+@pytest.mark.parametrize(
+    ("items", "found"),
+    [
+        ("ab", "one string 'ab'"),
+        (b"ab", "one string b'ab'"),
+        (bytearray(b"ab"), "one string"),
+        ({"a": 1}, "a dict"),
+        (_Frame(), "a _Frame"),
+        (5, "a int"),
+    ],
+)
+def test_what_is_no_list_of_texts(items, found):
+    with pytest.raises(InputError, match=f"found {found}"):
+        check_texts(items)

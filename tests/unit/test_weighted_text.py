@@ -37,6 +37,17 @@ class TestText:
         for again in (copy.copy(TEXT), copy.deepcopy(TEXT), pickle.loads(pickle.dumps(TEXT))):
             assert (again, again.weights, type(again)) == (TEXT, TEXT.weights, WeightedText)
 
+    def test_bounds_of_weights_and_lengths(self):
+        assert WeightedText("ab", [(0, 2.0), (2, 1.0)]).weights == ((0, 2.0), (2, 1.0))
+        assert WeightedText("ab", [(1, 0.01), (1, 100)]).weights == ((1, 0.01), (1, 100.0))
+        for weight in (0.0099, 100.1):
+            with pytest.raises(InputError, match=r"a number above 0, from 0\.01 to 100"):
+                WeightedText("ab", [(1, weight), (1, 1)])
+
+    def test_word_search_repeats_a_word_by_the_rounded_weight(self):
+        text = WeightedText("a b c d", [(2, 1.4), (2, 1.6), (2, 0.3), (1, 3.0)])
+        assert search_tokens(text) == ["a", "b", "b", "c", "d", "d", "d"]
+
     def test_equal_weights_are_none(self):
         with pytest.raises(InputError, match="the weight of a part of a text is 0"):
             WeightedText.joined([("a", 0), ("b", 0)])
