@@ -36,6 +36,15 @@ def test_requests_and_results_stand_in_one_file_each_with_its_line(tmp_path):
     ]
 
 
+def test_a_request_stands_between_the_results_before_and_after(tmp_path):
+    a, b = {"text": "1", "query": "q"}, {"text": "2", "query": "q"}
+    assert requests(tmp_path, [a, {"query": "s", "candidates": []}, b]) == [
+        RerankRequest(1, "q", [a]),
+        RerankRequest(2, "s", []),
+        RerankRequest(3, "q", [b]),
+    ]
+
+
 def test_the_given_query_is_for_requests_without_one_and_for_all_results(tmp_path):
     a = {"text": "1", "query": "q"}
     lines = [{"candidates": ["x"]}, {"query": "own", "candidates": ["x"]}, {"text": "2"}, a]
