@@ -392,3 +392,9 @@ def test_a_corpus_for_a_vocabulary_is_texts(home):
         home.vectors.fit_vocabulary("cut", "how do I", vectors="wordllama")
     with pytest.raises(InputError, match=r"the text is 3 \(int\)"):
         home.vectors.fit_vocabulary("cut", [3], vectors="wordllama")
+
+
+def test_a_wrong_name_suggests_the_vectors_of_an_installed_package(monkeypatch):
+    monkeypatch.setattr("gem_index.vectors.registry.plugins", lambda: {"medical-words": None})
+    with pytest.raises(UnknownNameError, match="did you mean medical-words"):
+        open_vectors("medical-word")
