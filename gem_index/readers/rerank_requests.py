@@ -60,6 +60,9 @@ def read_rerank_requests(source: str, query: str | None = None) -> Iterator[Rera
             if not isinstance(wanted, str) or not isinstance(candidates, list):
                 raise _not_a_request(source, line, value)
             identity = {"id": value["id"]} if "id" in value else {}
+            if hits:
+                yield RerankRequest(first, asked, hits)
+                hits = []
             yield RerankRequest(line, wanted, candidates, identity)
             continue
         for hit in value if isinstance(value, list) else [value]:

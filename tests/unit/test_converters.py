@@ -1,6 +1,7 @@
 """What is read of each kind of file."""
 
 import gzip
+import random
 import re
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from gem_index.converting.converters import convert
 from gem_index.converting.pages import KINDS, kind_of
 from gem_index.converting.pdf_text import repaired
+from gem_index.converting.support import decoded
 from gem_index.errors import InputError
 from tests.folder_files import WRITERS, pdf_of
 
@@ -130,6 +132,10 @@ class TestText:
     def test_a_title_that_a_program_wrote_is_not_one(self, tmp_path, title):
         page = page_of(tmp_path, "a.pdf", pdf_of("A real first line", title=title))
         assert page.title == "A real first line"
+
+    @pytest.mark.parametrize(("line", "title"), [("Visa", "Visa"), ("p.1", "The next line")])
+    def test_the_first_line_of_four_characters_is_the_title_of_a_pdf(self, tmp_path, line, title):
+        assert page_of(tmp_path, "a.pdf", pdf_of(line, "The next line")).title == title
 
     def test_the_pages_of_a_pdf_stay_apart(self, tmp_path):
         page = page_of(tmp_path, "a.pdf", pdf_of("", "On the second", "and the third", title="T"))
@@ -448,7 +454,7 @@ class TestEncodings:
         )
         with pytest.raises(
             InputError,
-            match=r"byte \d+ is not UTF-8; expected UTF-8 text: name the file's encoding, as encoding='auto'",
+            match=r"byte 9 is not UTF-8; expected UTF-8 text: name the file's encoding, as encoding='auto'",
         ):
             page_of(tmp_path, "a.txt", text)
         assert "Straße führt" in page_of(tmp_path, "a.txt", text, "cp1252").text
@@ -471,6 +477,25 @@ def test_an_archive_that_ends_in_its_headers(tmp_path):
     (tmp_path / "a.warc.gz").write_bytes(gzip.compress(head)[:-9])
     with pytest.raises(InputError, match="it is not WARC: .*; expected an undamaged archive"):
         pages(tmp_path / "a.warc.gz")
+
+
+def test_a_text_of_no_known_encoding_is_refused_with_an_encoding_to_name():
+    with pytest.raises(InputError) as caught:
+        decoded(random.Random(0).randbytes(20), "auto")
+    assert str(caught.value) == (
+        "its encoding was not recognised; expected text: name the file's encoding, as encoding='cp1252'"
+    )
+
+
+def test_a_pdf_says_whether_its_password_or_damage_hinders(tmp_path):
+    owner, user = "11" * 32, "22" * 32
+    standard = f"/Filter /Standard /V 1 /R 2 /P -4 /O <{owner}> /U <{user}>"
+    locked = f"trailer\n<< /Encrypt << {standard} >> /ID [<00> <00>]".encode()
+    content = pdf_of("Visa").replace(b"trailer\n<<", locked)
+    with pytest.raises(InputError, match="password error.*; expected a file without a password$"):
+        page_of(tmp_path, "a.pdf", content)
+    with pytest.raises(InputError, match="it cannot be opened: .*; expected an undamaged PDF$"):
+        page_of(tmp_path, "b.pdf", b"nothing")
 
 
 def test_bytes_are_not_text(tmp_path):

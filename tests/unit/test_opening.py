@@ -16,6 +16,7 @@ from gem_index.errors import (
     UnknownNameError,
 )
 from gem_index.home import EncoderChoice, NamedProvider
+from gem_index.home.opening import find_provider
 from gem_index.vectors import subword
 
 TEXTS = ["open a bank account", "the river bank", "renew my visa"]
@@ -156,10 +157,40 @@ def test_another_fingerprint_is_refused_by_name(tiny):
     ) as caught:
         open_provider(**settings)
     assert (caught.value.expected, caught.value.found) == ("0" * 64, found)
+    assert str(caught.value).endswith(
+        "open it with the word vectors, configuration and fit it was saved with, or embed everything again"
+    )
     settings = open_provider("wordllama").settings
     settings["vectors"] = "wordllama-gem"
     with pytest.raises(FingerprintMismatchError, match="the vectors wordllama-gem"):
         open_provider(**settings)
+
+
+def test_an_encoder_is_found_by_its_fingerprint(tiny):
+    config = GemConfig(n_removed=1)
+    models = {
+        name: tiny.models.fit(name, TEXTS[:2], vectors="tiny", config=config) for name in "abcde"
+    }
+    tiny.build("faq", TEXTS, vectors="tiny")
+    faq, fitted = tiny.collection("faq").encoder.fingerprint, models["a"].fingerprint
+    assert find_provider(faq, tiny).settings["collection"] == "faq"
+    assert find_provider(fitted, tiny).settings["model"] == "a"
+    assert "model" not in find_provider(open_provider().fingerprint, tiny).settings
+    with pytest.raises(ConfigError) as caught:
+        find_provider("0" * 64, tiny)
+    named = ", ".join([f"faq {faq[:12]}", *(f"{name} {fitted[:12]}" for name in "abcd")])
+    expected = "expected the one that the vectors were made with: name its home, or push the collection again"
+    assert str(caught.value) == (
+        f"found no encoder 000000000000 in the home {tiny.root}; there are {named}; {expected}"
+    )
+
+
+def test_without_a_home_only_the_default_encoder_is_found():
+    assert find_provider(open_provider().fingerprint).fingerprint == open_provider().fingerprint
+    with pytest.raises(
+        ConfigError, match=r"\(no home was searched\); there are no encoders; expected"
+    ):
+        find_provider("0" * 64)
 
 
 def test_the_default_home_is_where_names_are_looked_up(vectors_folder, tmp_path):
@@ -361,3 +392,9 @@ def test_a_corpus_for_a_vocabulary_is_texts(home):
         home.vectors.fit_vocabulary("cut", "how do I", vectors="wordllama")
     with pytest.raises(InputError, match=r"the text is 3 \(int\)"):
         home.vectors.fit_vocabulary("cut", [3], vectors="wordllama")
+
+
+def test_a_wrong_name_suggests_the_vectors_of_an_installed_package(monkeypatch):
+    monkeypatch.setattr("gem_index.vectors.registry.plugins", lambda: {"medical-words": None})
+    with pytest.raises(UnknownNameError, match="did you mean medical-words"):
+        open_vectors("medical-word")

@@ -5,6 +5,7 @@ import pytest
 from gem_index.errors import ConfigError
 from gem_index.targets import (
     FILE_ADVICE,
+    FOLDER_ADVICE,
     AliasTarget,
     ClientErrors,
     TableTarget,
@@ -42,6 +43,36 @@ class TestClientErrors:
             "; make the file and its folder writable"
         )
         assert self.told(OSError("odd")).endswith("; check the file")
+
+    @pytest.mark.parametrize(
+        ("text", "file", "folder"),
+        [
+            (
+                text,
+                "make the file and its folder writable",
+                "make the folder and its files writable",
+            )
+            for text in (
+                *(
+                    "Permission denied",
+                    "Read-only file system",
+                    "attempt to write a readonly database",
+                ),
+                "unable to open database file",
+            )
+        ]
+        + [
+            (text, "free some space", "free some space")
+            for text in ("No space left on device", "database or disk is full")
+        ]
+        + [(text, "name a folder", "name a folder") for text in ("Not a directory", "File exists")],
+    )
+    def test_the_advice_for_errors_of_the_disk(self, text, file, folder):
+        for advice, told in ((FILE_ADVICE, file), (FOLDER_ADVICE, folder)):
+            errors = ClientErrors("a place", "another", advice, otherwise="check it")
+            assert str(errors.refusal(OSError(text))) == (
+                f"found a place: {text}; expected another; {told}"
+            )
 
     def test_one_line_without_secrets(self):
         assert self.errors.reason(ValueError("a\n  key s3cr3t\tis wrong")) == "a key *** is wrong"
@@ -98,6 +129,7 @@ class TestUrl:
         url = "my://host/?timeout="
         assert TargetUrl.parse(url + "7").timeout(30) == 7
         assert TargetUrl.parse("my://host/").timeout(30) == 30
+        assert [TargetUrl.parse(url + text).timeout(30) for text in ("1", "3600")] == [1, 3600]
         for wrong in ("0", "3601", "1.5", "x"):
             with pytest.raises(ConfigError, match="found the timeout"):
                 TargetUrl.parse(url + wrong).timeout(30)
