@@ -26,9 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from parts import CORE, part_of  # noqa: E402 - a module of the tests
 
-BUDGET = int(
-    os.environ.get("GEM_TEST_BUDGET", "150")
-)  # seconds; the distributor gives a worker 900
+# seconds; the distributor gives a worker 900
+BUDGET = int(os.environ.get("GEM_TEST_BUDGET", "150"))
 PER_TEST = 100  # seconds: what hangs fails
 KERNELS = (  # machine code, which coverage does not see
     "tests/property/test_kernels.py",
