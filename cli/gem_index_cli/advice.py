@@ -58,6 +58,7 @@ COMMANDS = {
     Action.REPLACE_FIELD: "replace them with --replace",
     Action.SERVE_BACKUPS: "start it with: gem-index serve --backups FOLDER",
     Action.SKIP_RECORDS: "skip such records with --on-error skip",
+    Action.OVERWRITE_MODEL: "to replace the model, add --overwrite",
     Action.REBUILD_INDEX: "run: gem-index verify --fix",
     Action.REMOVE_MAKER: "remove it with: gem-index keys remove {key}",
     Action.REFIT: "run: gem-index refit {collection}",

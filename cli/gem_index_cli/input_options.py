@@ -194,7 +194,6 @@ class InputOptions(RecordOptions):
         self._refuse(
             "no input is a file of records",
             format=self.input_format,
-            header=None if self.header is None else str(self.header),
             columns=self.columns,
             delimiter=self.delimiter,
             quote=self.quote,
@@ -203,6 +202,11 @@ class InputOptions(RecordOptions):
             clean=self.clean,
             duplicates=self.duplicates,
         )
+        if self.header is not None:
+            found = "--header" if self.header else "--no-header"
+            raise ConfigError(
+                f"found {found}, and no input is a file of records; expected the command without it"
+            )
 
     @staticmethod
     def _refuse(reason: str, **options: str | None) -> None:

@@ -44,6 +44,7 @@ class Action(Enum):
     NAME_NO_HEADER = "if its first row is a record, read it with header=False"
     NAME_TABLE = "name one, as table={table!r}"
     OPEN_AGAIN = "open the new one with home.collection({collection!r})"
+    OVERWRITE_MODEL = "to replace the model, pass overwrite=True"
     REBUILD_INDEX = "rebuild it with home.verify(fix=True)"
     READ_AS_JSON_LINES = "if each line is a JSON object, read it with format='jsonl'"
     READ_AS_TSV = "if it is separated by tabs and quotes nothing, read it with format='tsv'"

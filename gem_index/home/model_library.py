@@ -125,7 +125,8 @@ class ModelLibrary:
             old = self._records().get(name)
             if old is not None and not overwrite:
                 raise NameTakenError(
-                    f"the model {name} exists already; expected a new name, or overwrite=True"
+                    f"the model {name} exists already; expected a new name",
+                    Advice(Action.OVERWRITE_MODEL),
                 )
             specs = encoder_specs(vectors, config, DEFAULT_VECTORS)
             with register_paths(self._workspace, self._vectors, specs) as named:

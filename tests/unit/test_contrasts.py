@@ -3,7 +3,8 @@
 import pytest
 
 from gem_index.text.contrasts import SHORT, contrast_of, text_facts
-from gem_index.text.tokens import tokenize
+from gem_index.text.opposites import opposite_signs
+from gem_index.text.tokens import frequent_english, tokenize
 
 
 def contrast(one, other):
@@ -49,6 +50,31 @@ def test_without_blanks_a_typing_error_beside_a_number_is_no_contrast(one, copy,
     """There a whole sentence can be one token; only its number is compared."""
     assert contrast(one, copy) is None
     assert contrast(one, other) == "number"
+
+
+def test_the_facts_of_a_text():
+    facts = text_facts("7 3 cats", ["7", "3", "cats"])
+    assert (facts.negated, facts.numbers) == (False, ("3", "7"))
+    assert contrast("7 cats, 3 dogs", "3 dogs, 7 cats") == "order"
+    assert contrast("I DO log in", "I DON'T log in") == "negation"
+
+
+def test_a_short_text_has_at_most_a_hundred_characters():
+    at_most, longer = "7" + "x" * (SHORT - 1), "7" + "x" * SHORT
+    assert SHORT == 100
+    assert text_facts(at_most, [at_most]).numbers == (at_most,)
+    assert text_facts(longer, [longer]) == text_facts("", [])._replace(words=0, order=0)
+
+
+def test_directions():
+    assert opposite_signs(["berlin", "to", "hamburg"]) == {"berlin hamburg": 1}
+    assert opposite_signs(["hamburg", "to", "berlin"]) == {"berlin hamburg": -1}
+    assert opposite_signs(["berlin", "to", "berlin"]) == {}
+    frequent = frequent_english()
+    assert opposite_signs(["berlin", "to", frequent[299]]) == {}
+    assert len(opposite_signs(["berlin", "to", frequent[300]])) == 1
+    one, other = "trains berlin to hamburg", "trains please hamburg to berlin"
+    assert contrast(one, other) == "order"
 
 
 def test_a_number_and_the_order_of_words_are_contrasts():

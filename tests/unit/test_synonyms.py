@@ -56,6 +56,23 @@ class TestForms:
             "network": ("net",),
         }
 
+    def test_the_longest_of_forms_that_begin_alike_counts_and_no_form_inside_it(self):
+        groups = [["private", "secret"], ["private network", "intranet"], ["network", "net"]]
+        synonyms = Synonyms.of_groups(groups)
+        assert synonyms.found_in("a private network", ENGLISH) == {"private network": ("intranet",)}
+        assert synonyms.found_in("private net", ENGLISH) == {
+            "private": ("secret",),
+            "net": ("network",),
+        }
+
+    def test_several_forms_of_a_query_are_replaced(self):
+        synonyms = Synonyms.of_groups([["ktr", "coffee machine"], ["vpn", "private network"]])
+        held = {"ktr": 2, "coffee machine": 0, "vpn": 0, "private network": 1}
+        rewritten = synonyms.rewritten(
+            "coffee machine and vpn here", ENGLISH, lambda forms: [held[form] for form in forms]
+        )
+        assert rewritten == "ktr and private network here"
+
     def test_signs_of_scripts_without_blanks(self):
         synonyms = Synonyms.of_groups([["电脑", "计算机", "PC"]])
         chinese = Analyzer("zh")
@@ -75,6 +92,7 @@ class TestForms:
             "My KTR leaks", ENGLISH, lambda forms: [held[f] for f in forms]
         )
         assert rewritten == "my coffee machine leaks"
+        assert Synonyms.of_groups([["a", "x" * 100]])
         held["ktr"] = 1
         same = synonyms.rewritten("My KTR leaks", ENGLISH, lambda forms: [held[f] for f in forms])
         assert same == "My KTR leaks"
@@ -104,6 +122,7 @@ class TestBadGroups:
             ([["a", "!?"]], "a form in group 1 is '!\\?'; expected a word or several"),
             ([["a", 3]], "a form in group 1 is 3; expected a text"),
             ([["a", "x" * 101]], "of at most 100 characters"),
+            ([["a", "b\x07c"]], r"a form in group 1 is 'b\\x07c'; expected a word or several"),
             ([["a", "b"], ["B", "c"]], "the form 'B' in group 2 came before in group 1"),
             ([["a", "a"]], "the form 'a' in group 1 came before in group 1"),
             ([["a", "b => c"]], "found 'b => c' in group 1; expected forms separated by commas"),
@@ -125,7 +144,7 @@ class TestFiles:
         path = tmp_path / "synonyms.txt"
         path.write_text("\ufeff# ours\n\n VPN ,virtual  private network\r\nKTR, coffee machine\n")
         assert read_synonyms(path) == Synonyms.of_groups(GROUPS)
-        path.write_text("# none\n")
+        path.write_text("# none\n  # nor here, or there\n")
         assert read_synonyms(path) == NO_SYNONYMS
 
     @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from gem_index.text.wrappings import unwrap
         ("re[2]: AW: Wo ist mein Paket?\nViele Grüße\nAnna Maria", "Wo ist mein Paket?"),
         ("TR: Où est mon colis ? Cordialement, Anne-Marie", "Où est mon colis ?"),
         ("Fwd: my card is lost. Regards", "my card is lost."),
+        ("Please help. Thanks Ann Mary Smith", "Please help."),  # three words of a name
+        ("re[12]: hello", "hello"),
+        (f"Please help. Vielen Dank, {'x' * 80}", "Please help."),
         ("回复\uff1a我的卡丢了。谢谢", "我的卡丢了。"),
     ],
 )
@@ -24,6 +27,7 @@ def test_what_is_around_a_text_is_removed(wrapped, bare):
     [
         "How do I say thanks in German?",
         "Thanks, Anna",
+        "Please help. Thanks Ann Mary Jane Smith",
         "Re: ",
         "Reset: where is the button?",
         "",
