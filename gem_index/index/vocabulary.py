@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
@@ -18,7 +18,6 @@ VOCABULARY = "vocabulary.txt"
 
 _LEAST = 5  # letters of the shortest word that may have one error
 _LONG = 9  # letters of the shortest word that may have two errors
-_LETTERS = 8  # whose words stay in memory: those of the last queries with unknown words
 _LONGEST = 40  # letters of the longest word that is corrected
 
 
@@ -115,7 +114,7 @@ class StoredVocabulary:
         if path.exists() and path.stat().st_size:
             with path.open("rb") as file:
                 self._data = mmap(file.fileno(), 0, access=ACCESS_READ)
-        self._of_letter = lru_cache(_LETTERS)(self.words)
+        self._of_letter = cache(self.words)
 
     def words(self, letter: str) -> list[str]:
         """Return the words that begin with a letter, sorted."""
