@@ -114,7 +114,7 @@ class StoredVocabulary:
         if path.exists() and path.stat().st_size:
             with path.open("rb") as file:
                 self._data = mmap(file.fileno(), 0, access=ACCESS_READ)
-        self._of_letter = cache(self.words)
+        self._by_letter: dict[str, list[str]] = {}  # those that were asked for
 
     def words(self, letter: str) -> list[str]:
         """Return the words that begin with a letter, sorted."""
@@ -136,7 +136,10 @@ class StoredVocabulary:
 
     def near(self, word: str) -> dict[str, int]:
         """Return the near words; see :meth:`Vocabulary.near`."""
-        return _near(word, self._of_letter(word[0]))
+        letter = word[0]
+        if letter not in self._by_letter:
+            self._by_letter[letter] = self.words(letter)
+        return _near(word, self._by_letter[letter])
 
     def _place_of(self, prefix: bytes) -> int:
         """Return the position of the first line that is not less than some bytes: lines ascend by their bytes."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import string
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +102,19 @@ class TestVocabulary:
         Vocabulary(["bravo", "gamma", "delta"]).write(tmp_path, stored)
         expected = "alpha\nbeta\nbravo\ndelta\ngamma\n"
         assert (tmp_path / "vocabulary.txt").read_text() == expected
+
+    def test_the_file_is_closed_with_the_last_use(self, tmp_path):
+        Vocabulary(["alpha", "beta"]).write(tmp_path)
+        stored = StoredVocabulary(tmp_path)
+        path = str(tmp_path / "vocabulary.txt")
+        assert [stored.near(word) for word in ("bete", "betaa", "bete")] == [{"beta": 1}] * 3
+        assert path in Path("/proc/self/maps").read_text()
+        gc.disable()  # a cycle of references would keep the file open until the next collection
+        try:
+            del stored
+            assert path not in Path("/proc/self/maps").read_text()
+        finally:
+            gc.enable()
 
     def test_the_file_may_be_removed(self, tmp_path):
         Vocabulary(["alpha", "beta"]).write(tmp_path)
