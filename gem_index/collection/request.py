@@ -109,7 +109,8 @@ class SearchOptions(TypedDict, total=False):
         ``h``, ``d``, ``w`` and ``y``. ``min_score`` is compared with the score before the boost.
     sort_by : str, optional
         Return the results in the order of a field, not of the score. With ``-`` before the field, the largest or latest
-        value comes first. Results without a value are last.
+        value comes first. Results without a value are last. If there are results, and no document has the field, this is an
+        error.
     """
 
     mode: str | None

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from gem_index.collection import Collection
 from gem_index.collection.request import Query, SearchOptions, check_queries
 from gem_index.collection.results import SearchResult, SearchResults
-from gem_index.collection.search.ordering import sorted_by
+from gem_index.collection.search.ordering import lacks_field, sorted_by
 from gem_index.errors import InputError
 from gem_index.errors.quoting import quoted
 
@@ -106,8 +106,23 @@ class CollectionGroup:
             best = (_by_score(named) if by_score else _by_rank(named))[offset : first.k]
             corrected = {old: new for hits in of_query for old, new in hits.corrected.items()}
             synonyms = {form: others for hits in of_query for form, others in hits.synonyms.items()}
-            answers.append(SearchResults(sorted_by(best, by) if by else best, corrected, synonyms))
+            if by is not None:
+                if lacks_field(best, by):
+                    self._check_field(by.removeprefix("-"))
+                best = sorted_by(best, by)
+            answers.append(SearchResults(best, corrected, synonyms))
         return answers
+
+    def _check_field(self, name: str) -> None:
+        """Check that a document of at least one collection has a field; the error is that of the first collection."""
+        errors: list[InputError] = []
+        for each in self.collections:
+            try:
+                if each.count_by(name).documents:
+                    return
+            except InputError as error:
+                errors.append(error)
+        raise errors[0]
 
 
 def _by_score(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:

@@ -190,6 +190,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.HomeNotWritableError, 503),
     (errors.HomeBusyError, 503),
     (errors.TargetUnavailableError, 503),
+    (errors.DatabaseVersionError, 500),
     (errors.InputError, 400),
     (errors.DiskError, 507),
     (NoRoomError, 507),
@@ -250,13 +251,22 @@ _ROUTES = {
 }
 """The advice of errors, with the routes and parameters of the server."""
 
+_TOOLS = {
+    **_ROUTES,
+    Action.COMPACT: "the operator of the server refits it",
+    Action.MAKE_COLLECTION: "list_collections names those that can be searched",
+    Action.OPEN_AGAIN: "call the tool again for the new one",
+    Action.REFIT: "the operator of the server refits it",
+}
+"""The advice of errors for assistants, which have tools instead of routes."""
 
-def message_for(error: Exception) -> str:
-    """Return the message of an error for a client."""
+
+def message_for(error: Exception, *, assistant: bool = False) -> str:
+    """Return the message of an error for a client, or for an assistant that calls tools."""
     untold = next((told for kind, told in _UNTOLD if isinstance(error, kind)), None)
     if untold is not None or not isinstance(error, errors.GemIndexError):
         return untold or str(error)
-    return error.told(_ROUTES)
+    return error.told(_TOOLS if assistant else _ROUTES)
 
 
 def status_of(error: Exception) -> int:

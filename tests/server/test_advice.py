@@ -76,6 +76,21 @@ def test_clients_are_told_routes(action, values, told):
     assert message_for(InputError("x", Advice(action, values))) == f"x: {told}"
 
 
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [
+        (Action.COMPACT, "the operator of the server refits it"),
+        (Action.MAKE_COLLECTION, "list_collections names those that can be searched"),
+        (Action.OPEN_AGAIN, "call the tool again for the new one"),
+        (Action.REFIT, "the operator of the server refits it"),
+        (Action.REGISTER_VECTORS, "add them to the server's home"),
+    ],
+)
+def test_assistants_are_told_tools_where_clients_are_told_routes(action, told):
+    error = InputError("x", Advice(action, {"collection": "faq"}))
+    assert message_for(error, assistant=True) == f"x: {told}"
+
+
 def test_an_unknown_name():
     error = UnknownNameError("collection", "faq", [], Advice(Action.MAKE_COLLECTION))
     assert message_for(error) == (
@@ -165,6 +180,7 @@ LOG = "the server's log"
         (errors.DiskError("/secret"), 507, f"the disk failed or is full; {LOG} says more"),
         (NoRoomError(1 << 20, 2 << 20), 507, str(NoRoomError(1 << 20, 2 << 20))),
         (errors.CorruptionError("/secret"), 500, f"a file of the home is damaged; {LOG} says which"),
+        (DatabaseVersionError("/secret"), 500, f"the home is of another version; {LOG} says more"),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, Exception) else "",
 )  # fmt: skip

@@ -424,7 +424,8 @@ class TestWhatIsShown:
         problem = writer.problem(tool, collection="secret", **arguments)
         assert (
             problem
-            == "no collection is named 'secret': existing names: faq, notes; list_collections names them"
+            == "no collection is named 'secret': existing names: faq, notes; list_collections names those that can "
+            "be searched"
         )
 
     def test_a_collection_to_show_has_to_exist(self, stored, capfd):

@@ -403,7 +403,7 @@ class TestErrors:
 class TestRights:
     """The collections and tools that an assistant sees."""
 
-    HIDDEN = "no collection is named 'other': existing names: faq; list_collections names them"
+    HIDDEN = "no collection is named 'other': existing names: faq; list_collections names those that can be searched"
 
     def test_no_tool_reaches_a_collection_that_is_not_shown(self, home):
         with Assistant(mcp_server(home, only=["faq"], allow_add=True)) as assistant:
@@ -418,6 +418,15 @@ class TestRights:
             assert assistant.problem("search", **several) == self.HIDDEN
             listed = assistant.answer("list_collections")["collections"]
             assert [each["name"] for each in listed] == ["faq"]
+
+    def test_who_sees_all_collections_is_told_the_tool_that_names_them_too(self, home):
+        unknown = self.HIDDEN.replace("'other'", "'xyz'").replace(
+            "faq;", "faq, long, manual, other;"
+        )
+        with Assistant(mcp_server(home, allow_add=True)) as assistant:
+            asked = {"search": {"query": "a"}, "read": {"ids": ["o"]}, "explain": {"text": "a"}}
+            for tool, arguments in {**asked, "add": {"documents": [{"text": "a"}]}}.items():
+                assert assistant.problem(tool, collection="xyz", **arguments) == unknown
 
     def test_nothing_is_added_unless_it_is_allowed(self, home):
         with Assistant(mcp_server(home)) as assistant:

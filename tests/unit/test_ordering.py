@@ -223,8 +223,25 @@ def test_collections_of_one_model_are_merged_by_score(home, small_vectors_folder
         for hit in home.collection(name).search(QUERY, 12, mode="dense")
     ]
     assert [hit.score for hit in found] == sorted((score for score, *_ in every), reverse=True)[:12]
-    sorted_ones = group.search(QUERY, 12, mode="dense", sort_by="-absent")
-    assert names(sorted_ones) == names(found)
+    home.collection("two").upsert([{"id": "last", "text": "rarely", "rare": 1}])
+    again = group.search(QUERY, 12, mode="dense")
+    assert names(group.search(QUERY, 12, mode="dense", sort_by="-rare")) == names(again)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_field_to_sort_by_that_no_document_has_is_refused_with_its_neighbors(home, faq, together):
+    other = home.create_collection("bare", vectors="tiny")
+    other.upsert(["how do I renew a visa?"])
+    searched = home.group(["bare", "faq"]) if together else faq
+    with pytest.raises(InputError) as refused:
+        searched.search(QUERY, sort_by="-m")
+    assert str(refused.value) == (
+        "no document has the field 'm'; expected a field of the metadata: these documents have no metadata"
+        if together
+        else "no document has the field 'm'; expected a field of the metadata: the fields are 'day', 'n'"
+    )
+    assert searched.search(QUERY, 3, offset=100_000, sort_by="m") == []
+    assert len(searched.search(QUERY, 3, sort_by="n")) == 3
 
 
 def test_a_group_searches_as_its_collection_alone(home, faq):

@@ -18,7 +18,7 @@ from gem_index.collection.search.best_pieces import with_pieces
 from gem_index.collection.search.corrections import corrections, replace_words
 from gem_index.collection.search.field_filter import FieldFilter, accepted_documents
 from gem_index.collection.search.modes import Hit, Search, query_vectors
-from gem_index.collection.search.ordering import Boost, boosted, sorted_by
+from gem_index.collection.search.ordering import Boost, boosted, lacks_field, sorted_by
 from gem_index.collection.search.passages import rerank_hits
 from gem_index.collection.search.why import explain_hit
 from gem_index.collection.state.access import CollectionAccess, CollectionRows
@@ -84,7 +84,7 @@ def answer_all(
     boosts = [None if asked.boost is None else Boost.parse(asked.boost) for asked in requests]
     found = find(access, [_candidates(asked) for asked in requests], threads)
     return [
-        results.with_hits(_ordered(results, asked, boost))
+        results.with_hits(_ordered(access, results, asked, boost))
         for asked, boost, results in zip(requests, boosts, found, strict=True)
     ]
 
@@ -98,12 +98,17 @@ def _candidates(asked: SearchRequest) -> SearchRequest:
 
 
 def _ordered(
-    results: SearchResults, asked: SearchRequest, boost: Boost | None
+    access: CollectionAccess, results: SearchResults, asked: SearchRequest, boost: Boost | None
 ) -> list[SearchResult]:
     """Return the requested page of the results, in the requested order."""
     best = results if boost is None else boosted(results, boost)
     page = best[asked.offset : None if asked.k is None else asked.offset + asked.k]
-    return page if asked.sort_by is None else sorted_by(page, asked.sort_by)
+    if asked.sort_by is None:
+        return page
+    if lacks_field(page, asked.sort_by):
+        with access.reading() as rows:
+            rows.documents.check_field(asked.sort_by.removeprefix("-"))
+    return sorted_by(page, asked.sort_by)
 
 
 def _from_one_state(

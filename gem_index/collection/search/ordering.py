@@ -13,7 +13,7 @@ from gem_index.collection.results import SearchResult
 from gem_index.errors import InputError
 from gem_index.errors.quoting import quoted
 
-__all__ = ["Boost", "boosted", "field_of", "sort_key", "sorted_by"]
+__all__ = ["Boost", "boosted", "field_of", "lacks_field", "sort_key", "sorted_by"]
 
 _SECONDS = {"h": 3600.0, "d": 86_400.0, "w": 604_800.0, "y": 31_557_600.0}
 _FORM = re.compile(r"(?P<field>.+):(?P<number>\d+(\.\d+)?)(?P<unit>[hdwy]?)", re.DOTALL)
@@ -115,6 +115,12 @@ def sorted_by(results: Sequence[SearchResult], field: str) -> list[SearchResult]
     known = [(key, hit) for key, hit in keyed if key is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)  # stable in both directions
     return [hit for _, hit in known] + [hit for key, hit in keyed if key is None]
+
+
+def lacks_field(results: Sequence[SearchResult], field: str) -> bool:
+    """Tell whether there are results, and none has a value to sort by; ``-`` before the field is left out."""
+    name = field.removeprefix("-")
+    return bool(results) and all(field_of(hit.metadata, name) is None for hit in results)
 
 
 def field_of(metadata: Mapping[str, Any], name: str) -> Any:

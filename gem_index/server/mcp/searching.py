@@ -92,7 +92,12 @@ async def list_collections(shared: SharedCollections, _asked: ListArguments) -> 
             rows.append(_size(table.name, "", number, fields))
         except GemIndexError as error:  # the assistant can still use the others
             rows.append(
-                _size(table.name, f"It cannot be searched now: {message_for(error)}", 0, [])
+                _size(
+                    table.name,
+                    f"It cannot be searched now: {message_for(error, assistant=True)}",
+                    0,
+                    [],
+                )
             )
     return ListAnswer(collections=rows)
 

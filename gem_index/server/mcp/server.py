@@ -118,7 +118,7 @@ def mcp_server(
             return await _answer(kind, shared, call.arguments or {})
         except GemIndexError as error:
             log_server_error(error, str(asked.request_id))
-            return _failure(message_for(error))
+            return _failure(message_for(error, assistant=True))
         except Exception as error:  # noqa: BLE001 - the server outlives its requests
             note_failure(error, str(asked.request_id))
             return _failure("the server failed; its log says where")

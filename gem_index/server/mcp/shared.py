@@ -13,7 +13,7 @@ from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
 from gem_index.collection.results import CollectionStatus
 from gem_index.common.json_input import parse_json
-from gem_index.errors import UnknownNameError
+from gem_index.errors import Action, Advice, UnknownNameError
 from gem_index.home.collection_group import CollectionGroup
 from gem_index.server.bodies import StrictBody
 from gem_index.server.context import ServerContext
@@ -86,7 +86,7 @@ class SharedCollections:
         self.context.tables.check_collection(name)
         if not self._is_shown(name):
             raise UnknownNameError(
-                "collection", name, self._only or (), "list_collections names them"
+                "collection", name, self._only or (), Advice(Action.MAKE_COLLECTION)
             )
         return name
 
