@@ -162,16 +162,15 @@ def serve(
     )
     os.environ[_OPTIONS] = json.dumps(asdict(options))
     log_as_json()
-    with tempfile.TemporaryDirectory(prefix="gem-index-metrics-") as shared:
-        if options.workers > 1:
+    with open_listener(options.host, options.port) as listener:
+        host, port = listener.getsockname()[:2]
+        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        if options.workers == 1:
+            uvicorn.Server(config).run(sockets=[listener])
+            return
+        with tempfile.TemporaryDirectory(prefix="gem-index-metrics-") as shared:
             os.environ[MULTIPROCESS] = shared
-        with open_listener(options.host, options.port) as listener:
-            host, port = listener.getsockname()[:2]
-            announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-            if options.workers > 1:
-                Multiprocess(config, sockets=[listener]).run()
-            else:
-                uvicorn.Server(config).run(sockets=[listener])
+            Multiprocess(config, sockets=[listener]).run()
 
 
 def open_listener(host: str, port: int) -> socket.socket:
