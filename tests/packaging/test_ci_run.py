@@ -16,6 +16,11 @@ def test_an_unknown_step_is_refused_before_anything_is_run():
     assert done.stdout == f"found no step 'tset'; expected some of: {' '.join(STEPS)}\n"
 
 
+def test_every_step_beside_the_tests_is_in_one_lane():
+    lanes = re.search(r"^lanes=\((.*)\)$", SCRIPT, re.M)[1].replace('"', "").split()
+    assert sorted([*lanes, "tests"]) == sorted(STEPS)
+
+
 def test_every_step_is_documented():
     contributing = (ROOT / "CONTRIBUTING.md").read_text()
     assert re.findall(r"^\| `\.ci/run (\w+)` \|", contributing, re.M) == STEPS

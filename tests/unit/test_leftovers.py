@@ -20,6 +20,10 @@ def test_leaves_a_socket():
     cycle.append(cycle)
 
 
+def test_what_stood_before_is_left_out():
+    assert gc.get_freeze_count() > 10_000
+
+
 def test_after(): ...
 """
 
@@ -39,3 +43,4 @@ def test_the_test_that_left_a_socket_open_is_the_one_that_fails(tmp_path, order)
         "ERROR test_it.py::test_leaves_a_socket"
     ], run.stdout
     assert "ResourceWarning: unclosed <socket.socket" in run.stdout
+    assert "4 passed, 1 error" in run.stdout
