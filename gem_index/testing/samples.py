@@ -6,6 +6,7 @@ import ast
 import re
 import sysconfig
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,16 @@ def documentation_sentences(count: int) -> list[str]:
     list of str
     """
     library = Path(sysconfig.get_path("stdlib"))
-    files = (*sorted(library.glob("*.py")), *sorted(library.glob("[a-z]*/*.py")))
-    found = list(islice(_distinct(_sentences(files)), count))
+    found = list(_first_sentences(library, count))
     if len(found) < count:
         raise ValueError(f"found {len(found)} sentences in {library}; expected {count}")
     return found
+
+
+@lru_cache(maxsize=2)  # parsing the modules takes five seconds
+def _first_sentences(library: Path, count: int) -> tuple[str, ...]:
+    files = (*sorted(library.glob("*.py")), *sorted(library.glob("[a-z]*/*.py")))
+    return tuple(islice(_distinct(_sentences(files)), count))
 
 
 def _sentences(files: Sequence[Path]) -> Iterator[str]:
