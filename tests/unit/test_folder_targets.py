@@ -11,6 +11,7 @@ from filelock import FileLock
 from gem_index import Document
 from gem_index.errors import ConfigError
 from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
+from gem_index.targets import faiss as faiss_target
 
 
 def build_faq(home, vectors_folder):
@@ -271,3 +272,40 @@ class TestFaiss:
         """24 numbers have twelve equal parts; 64 numbers have not."""
         assert faq.push(f"faiss://{tmp_path}/index?factory=PQ12x2").added == 20
         assert open_target(f"faiss://{tmp_path}/index?factory=PQ12x2").live().count() == 20
+
+    @pytest.mark.parametrize("finished", [False, True])
+    def test_a_table_finds_each_of_its_documents_once(self, tmp_path, finished):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        table = open_target(f"faiss://{tmp_path}/index").create(schema)
+        assert table.query(np.array([1, 0], np.float32), 3) == []
+        for name, vector in (("a", [1, 0]), ("b", [0.6, 0.8]), ("c", [0, 1])):
+            table.upsert([TargetDocument(name, np.array(vector, np.float32), "t", {})])
+            if finished:
+                table.finish()
+            found = table.query(np.array([0, 1], np.float32), 5)  # of the index of this moment
+        assert [hit.id for hit in found] == ["c", "b", "a"]
+        assert [hit.score for hit in found] == pytest.approx([1, 0.8, 0])
+        assert [table.query(np.array([0, 1], np.float32), k) for k in (0, -1)] == [[], []]
+
+    def test_other_programs_search_widely_enough(self):
+        graph = faiss_target.make_index(8, "HNSW32")
+        assert (graph.hnsw.efConstruction, graph.hnsw.efSearch) == (200, 128)
+        lists = [faiss_target.make_index(8, f"IVF{count},Flat").nprobe for count in (5, 100)]
+        assert lists == [1, 10]
+
+    def test_what_is_said_about_a_factory(self, tmp_path):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        with pytest.raises(ConfigError) as caught:
+            open_target(f"faiss://{tmp_path}/index?factory=Nonsense")
+        assert str(caught.value) == (
+            "FAISS makes no index 'Nonsense' of 64 dimensions; "
+            "expected a factory such as Flat, HNSW32 or IVF100,Flat"
+        )
+        table = open_target(f"faiss://{tmp_path}/index?factory=IVF50,Flat").create(schema)
+        table.upsert([TargetDocument("a", np.array([1, 0], np.float32), "t", {})])
+        with pytest.raises(ConfigError) as caught:
+            table.finish()
+        assert str(caught.value).startswith(
+            "FAISS cannot train the index 'IVF50,Flat' with 1 vectors: "
+        )
+        assert str(caught.value).endswith("; expected a factory for fewer, such as Flat or HNSW32")

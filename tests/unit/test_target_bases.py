@@ -222,14 +222,15 @@ class _Aliases(AliasTarget):
 
     too_old = "found an old server at {url}"
 
-    def __init__(self):
-        super().__init__(TargetUrl.parse("my:///d?collection=faq"), "[a-z]+", "letters")
-        self.created, self.named = {}, None
+    def __init__(self, name="faq"):
+        super().__init__(TargetUrl.parse(f"my:///d?collection={name}"), "[a-z.]+", "letters")
+        self.created, self.named, self.there = {}, None, True
 
     def exists(self):
-        return True
+        return self.there
 
     def collections(self):
+        assert self.there, "looking creates it"
         return set(self.created)
 
     def aliased(self):
@@ -257,6 +258,7 @@ class TestAliasTarget:
         with pytest.raises(ConfigError, match="found no staged collection of faq in"):
             target.switch()
         assert target.create(SCHEMA).name == target.named == "faq__gem_1"
+        assert target.staged() is None
         with pytest.raises(
             ConfigError, match="found the collection faq in my:///d.*; expected none"
         ):
@@ -284,3 +286,51 @@ class TestAliasTarget:
             with pytest.raises(ConfigError, match=r"found faq in .*in \?collection="):
                 call()
         assert (target.created, target.named) == ({name: None}, named)
+
+    def test_looking_for_a_missing_database_does_not_create_it(self):
+        target = _Aliases()
+        target.there = False
+        assert target.live() is target.staged() is None
+        target.drop()
+
+    def test_an_unsuitable_name(self):
+        with pytest.raises(ConfigError) as caught:
+            _Aliases("FAQ")
+        assert str(caught.value) == (
+            "found the collection name 'FAQ'; expected letters; choose another name"
+        )
+
+    def test_the_staged_generation_is_prepared_before_readers_see_it(self):
+        target, seen = _Aliases(), []
+        target.create(SCHEMA)
+        target.stage(SCHEMA)
+        target.before_switch = lambda staged: seen.append((staged.name, target.named))
+        target.switch()
+        assert seen == [("faq__gem_2", "faq__gem_1")]
+
+    def test_an_alias_of_a_collection_without_our_schema_is_of_somebody_else(self):
+        target = _Aliases()
+        target.created, target.named = {"faq__gem_1": None}, "faq__gem_1"
+        with pytest.raises(ConfigError, match=r"found faq in .*in \?collection="):
+            target.live()
+
+    @pytest.mark.parametrize("kept", [None, TargetSchema(fingerprint="", dimension=2, token="t")])
+    def test_a_server_that_loses_the_schema_keeps_no_collection(self, kept):
+        target = _Aliases()
+        target.schema_of = lambda name: kept if name in target.created else None
+        with pytest.raises(ConfigError, match="^found an old server at my:///d"):
+            target.create(SCHEMA)
+        assert (target.created, target.named) == ({}, None)
+
+    def test_a_new_generation_has_none_of_the_names_in_use(self):
+        target = _Aliases()
+        target.used = lambda: {"faq__gem_8", "other__gem_9"}
+        assert target.create(SCHEMA).name == "faq__gem_9"
+
+    @pytest.mark.parametrize("name", ["fxq__gem_7", "f.q__gem_07", "f.q__gem_0", "xf.q__gem_7"])
+    def test_names_like_those_of_generations_are_of_somebody_else(self, name):
+        target = _Aliases("f.q")
+        target.created = {name: SCHEMA}
+        assert target.create(SCHEMA).name == "f.q__gem_1"
+        target.drop()
+        assert target.created == {name: SCHEMA}
