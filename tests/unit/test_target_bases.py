@@ -1,5 +1,7 @@
 """What engines share: words for the errors of a client, paths on this machine, and a table for each state."""
 
+import hashlib
+
 import pytest
 
 from gem_index.errors import ConfigError
@@ -14,6 +16,7 @@ from gem_index.targets import (
     check_table_name,
     has_database,
     local_path,
+    query_table_name,
 )
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
@@ -97,7 +100,7 @@ class TestLocal:
         url = TargetUrl.parse(f"my:///{tmp_path}/db?table=faq")
         assert local_path(url, "my:///FILE") == tmp_path / "db"
 
-    @pytest.mark.parametrize("place", ["my://host/db", "my://ann@host/db"])
+    @pytest.mark.parametrize("place", ["my://host/db", "my://ann@host/db", "my://ann@/db"])
     def test_a_host(self, place):
         with pytest.raises(ConfigError, match=r"found a host .*; expected my:///FILE; .* path$"):
             local_path(TargetUrl.parse(place), "my:///FILE")
@@ -125,6 +128,91 @@ class TestLocal:
 
 
 class TestUrl:
+    @pytest.mark.parametrize(
+        ("text", "parts", "shown"),
+        [
+            (
+                "My-DB+http://a%40b:p%2Fw@[::1]:80/x?table=t&empty=&table_2=%C3%BC",
+                ("my-db+http", "[::1]:80", "/x", "a@b", "p/w"),
+                "my-db+http://[::1]:80/x?empty=&table=t&table_2=ü",
+            ),
+            ("my://host?b=2&a=1", ("my", "host", "", "", ""), "my://host?a=1&b=2"),
+            ("my:///%7Ex/a%20b", ("my", "", "/~x/a b", "", ""), "my:///~x/a b"),
+            ("my://../a", ("my", "", "{above}/a", "", ""), "my://{above}/a"),
+            ("my://host/?PWD=x&Auth=y&t=z", ("my", "host", "/", "", ""), "my://host/?t=z"),
+        ],
+    )
+    def test_its_parts(self, tmp_path, monkeypatch, text, parts, shown):
+        monkeypatch.chdir(tmp_path)
+        above = str(tmp_path.parent)
+        url = TargetUrl.parse(text)
+        assert (url.scheme, url.host, url.path, url.user, url.password) == tuple(
+            part.format(above=above) for part in parts
+        )
+        assert str(url) == shown.format(above=above)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "faq?key=k3y",
+                "the target is 'faq'; expected a URL such as lancedb:///path?table=faq",
+            ),
+            (
+                "my://ann:x@k3y@host:port/db?key=k3y",
+                "the target 'my://***@host:port/db' is not a URL; expected a number as the port, and in a password "
+                "%2F, %3F, %23, %40 and %5B instead of / ? # @ and [",
+            ),
+            (
+                "my:///?table=t",
+                "the target 'my:///' names neither a host nor a path; expected one of them",
+            ),
+        ],
+    )
+    def test_what_is_said_about_one_that_cannot_be_read(self, text, message):
+        with pytest.raises(ConfigError) as caught:
+            TargetUrl.parse(text)
+        assert str(caught.value) == message
+
+    def test_an_option_without_a_value_is_missing(self):
+        with pytest.raises(ConfigError) as caught:
+            TargetUrl.parse("my://host/?table=").option("table")
+        assert (
+            str(caught.value) == "the target my://host/?table= has no table; expected ?table=NAME"
+        )
+
+    def test_a_secret_comes_from_the_nearest_place(self, tmp_path, monkeypatch):
+        for name in ("option", "variable"):
+            (tmp_path / name).write_text(f"  file of the {name} \nsecond line\n")
+        options = f"key_file={tmp_path}/option"
+        monkeypatch.setenv("GEM_INDEX_TARGET_KEY_FILE", f"{tmp_path}/variable")
+        monkeypatch.setenv("GEM_INDEX_TARGET_PASSWORD", "of the variable")
+        assert TargetUrl.parse("my://host/").secret("key") == "file of the variable"
+        monkeypatch.setenv("GEM_INDEX_TARGET_KEY", "variable")
+        assert TargetUrl.parse("my://host/").secret("key") == "variable"
+        assert TargetUrl.parse(f"my://host/?{options}").secret("key") == "file of the option"
+        assert TargetUrl.parse(f"my://host/?{options}&key=given").secret("key") == "given"
+        assert TargetUrl.parse("my://ann:pw@host/?password=x&user=y").secret("password") == "pw"
+        assert TargetUrl.parse("my://ann:pw@host/?password=x&user=y").secret("user") == "ann"
+        assert TargetUrl.parse("my://host/").secret("password") == "of the variable"
+        assert TargetUrl.parse("my://host/").secret("user") == ""
+
+    @pytest.mark.parametrize("content", [b"", b"\xff", None])
+    def test_a_file_with_a_secret(self, tmp_path, monkeypatch, content):
+        monkeypatch.chdir(tmp_path)
+        path = tmp_path / "secret"
+        if content is not None:
+            path.write_bytes(content)
+        url = TargetUrl.parse("my://host/?key_file=secret")
+        if content == b"":
+            assert url.secret("key") == ""
+            return
+        with pytest.raises(ConfigError) as caught:
+            url.secret("key")
+        message = str(caught.value)
+        assert message.startswith("the option key_file names 'secret', which cannot be read: ")
+        assert message.endswith("; expected a text file that holds the secret")
+
     def test_a_timeout(self):
         url = "my://host/?timeout="
         assert TargetUrl.parse(url + "7").timeout(30) == 7
@@ -137,9 +225,27 @@ class TestUrl:
     def test_a_secret_for_a_header(self):
         assert TargetUrl.parse("my://host/?key=k3y").header_secret("key") == "k3y"
         assert TargetUrl.parse("my://host/").header_secret("key") == ""
-        with pytest.raises(ConfigError, match="a key that no header can hold") as caught:
-            TargetUrl.parse("my://host/?key=schlüssel").header_secret("key")
-        assert "schl" not in str(caught.value)
+        for wrong in ("schlüssel", "schl%0A"):
+            with pytest.raises(ConfigError) as caught:
+                TargetUrl.parse(f"my://host/?key={wrong}").header_secret("key")
+            assert str(caught.value) == (
+                "the target my://host/ has a key that no header can hold; expected printable ASCII characters; "
+                "check where it comes from"
+            )
+
+
+class TestSecondTable:
+    @pytest.mark.parametrize(
+        ("name", "second"),
+        [
+            ("faq", "faq__query"),
+            ("t" * 43, "t" * 43 + "__query"),
+            ("t" * 44, "t" * 34 + "_" + hashlib.sha256(b"t" * 44).hexdigest()[:8] + "__query"),
+        ],
+    )
+    def test_its_name_has_at_most_50_characters(self, name, second):
+        assert query_table_name(name) == second
+        assert len(second) <= 50
 
 
 class TestTableName:
@@ -185,10 +291,19 @@ class TestTableTarget:
         target = _Memory()
         assert target.live() is target.staged() is None
         live = target.create(SCHEMA)
-        with pytest.raises(ConfigError, match="found the box faq in my:///d; expected none"):
-            target.create(SCHEMA)
-        with pytest.raises(ConfigError, match="found no staged box of faq in"):
-            target.both()
+        for call, message in (
+            (
+                lambda: target.create(SCHEMA),
+                "found the box faq in my:///d; expected none; drop it before it is created",
+            ),
+            (
+                target.both,
+                "found no staged box of faq in my:///d; expected one; push in full again",
+            ),
+        ):
+            with pytest.raises(ConfigError) as caught:
+                call()
+            assert str(caught.value) == message
         first, staged = target.stage(SCHEMA), target.stage(SCHEMA)
         assert staged is not first
         assert target.both() == (live, staged)

@@ -153,6 +153,7 @@ def test_requests_are_bounded_by_bytes_and_by_number():
         (True, True),
         (1e300, True),
         ({"a": [1, {"b": 10}]}, False),
+        ({"a": (1, 10)}, False),
         ("10", True),
     ],
 )
