@@ -17,9 +17,40 @@ from gem_index.targets import (
     has_database,
     local_path,
     query_table_name,
+    row_of,
 )
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+
+
+class TestSchema:
+    @pytest.mark.parametrize("texts", [True, False])
+    @pytest.mark.parametrize("words", ["", "bm25 en"])
+    def test_texts_say_what_it_is(self, texts, words):
+        schema = TargetSchema(fingerprint="f", dimension=3, token="t", texts=texts, words=words)
+        written = schema.to_strings()
+        assert written == {
+            "gem_fingerprint": "f",
+            "gem_dimension": "3",
+            "gem_token": "t",
+            "gem_texts": str(texts),
+            "gem_words": words,
+        }
+        assert TargetSchema.from_strings(written) == schema
+
+    @pytest.mark.parametrize("change", [{"gem_dimension": "x"}, {"gem_dimension": None}, None])
+    def test_other_texts_are_of_somebody_else(self, change):
+        written = SCHEMA.to_strings()
+        assert TargetSchema.from_strings({} if change is None else written | change) is None
+        del written["gem_words"]  # of an earlier version
+        assert TargetSchema.from_strings(written) == SCHEMA
+
+    def test_fields_that_have_the_name_of_an_own_value(self):
+        fields = {"id": 1, "text": "t", "page": 3}
+        assert row_of(fields, id="a", text="whole") == {
+            "id": "a", "text": "whole", "_id": 1, "_text": "t", "page": 3,
+        }  # fmt: skip
+        assert row_of(fields, id="a") == {"id": "a", "_id": 1, "text": "t", "page": 3}
 
 
 class TestClientErrors:
