@@ -160,6 +160,8 @@ class TestHtml:
             ),
             ("<ul><li><a href='1'>one</a><li><a href='2'>two</a></ul>", "one\ntwo"),
             ("<nav>one</nav>", "one"),
+            ("<nav>n</nav><ul><li><a href='1'>one</a><li><a href='2'>two</a></ul>", "one\ntwo"),
+            ("<ul><li><a href='1'>abc</a> x<li><a href='2'>abc</a></ul><p>a</p>", "a"),
             ("<ul><li><a>one</a><li><a>two</a></ul><p>a</p>", "one\ntwo\n\na"),
         ],
     )  # fmt: skip
@@ -301,6 +303,47 @@ class TestMarkup:
             assert pages_of(tmp_path, "a.ipynb", json.dumps(notebook)) == [page]
         message = message_about(tmp_path, "a.ipynb", "{}")
         assert message == "it is not a notebook: 'worksheets'; expected .ipynb"
+
+
+class TestOffice:
+    def test_word(self, tmp_path):
+        import docx
+
+        document = docx.Document()
+        document.core_properties.author = ""
+        for text, style in (
+            ("Parcels", "Title"), ("Post", "Title"), ("Deep", "Heading 6"), ("", "Heading 1"), ("a\tb", None),
+        ):  # fmt: skip
+            document.add_paragraph(text, style)
+        document.save(str(tmp_path / "a.docx"))
+        page = Page("Parcels", "# Parcels\n\n# Post\n\n###### Deep\n\na\tb")
+        assert list(convert(tmp_path / "a.docx", "docx")) == [page]
+        document.core_properties.author, document.core_properties.title = " A. Writer ", "Own"
+        document.save(str(tmp_path / "b.docx"))
+        [own] = convert(tmp_path / "b.docx", "docx")
+        assert (own.title, own.metadata) == ("Own", {"author": "A. Writer"})
+        assert message_about(tmp_path, "c.docx", "x").endswith("; expected .docx")
+
+    def test_slides(self, tmp_path):
+        from pptx import Presentation
+
+        presentation = Presentation()
+        presentation.core_properties.title = "Template"
+        for title, body in (("", ""), ("Parcels", "a"), ("Post", "b")):
+            slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+            slide.shapes.title.text, slide.placeholders[1].text = title, body
+        slide.notes_slide.notes_text_frame.text = "said"
+        presentation.save(str(tmp_path / "a.pptx"))
+        page = Page("Parcels", "Parcels\na\n\nPost\nb\nsaid", "", {"slides": 3})
+        assert list(convert(tmp_path / "a.pptx", "pptx")) == [page]
+        untitled = Presentation()
+        untitled.core_properties.title = " Own "
+        untitled.slides.add_slide(untitled.slide_layouts[6])
+        untitled.save(str(tmp_path / "b.pptx"))
+        assert list(convert(tmp_path / "b.pptx", "pptx")) == [
+            Page("Own", "Own\n\n", "", {"slides": 1})
+        ]
+        assert message_about(tmp_path, "c.pptx", "x").endswith("; expected .pptx")
 
 
 class TestWebArchives:
