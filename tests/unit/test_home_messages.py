@@ -319,13 +319,17 @@ class TestChoices:
     def test_another_fingerprint_and_other_vectors(self, home, vectors):
         home.vectors.add("words", vectors)
         home.create_collection("faq", vectors="words")
-        assert said(
+        message = said(
             FingerprintMismatchError,
             open_provider,
             collection="faq",
             home=home,
             fingerprint="f" * 64,
-        ).startswith("the data saved with the collection faq")
+        )
+        assert message.startswith("the data saved with the collection faq")
+        assert message.endswith(
+            "open it with the word vectors, configuration and fit it was saved with, or embed everything again"
+        )
         mismatch = told(
             FingerprintMismatchError, open_provider, "wordllama", collection="faq", home=home
         )

@@ -54,7 +54,9 @@ class TestFieldWriting:
             source_id=7,
         )
         first, weighted, third, late = rows.seqs().tolist()
-        theirs = contents(connection, other)
+        strangers = DocumentRepository(connection, other)
+        strangers.upsert([Document(id="later", text="the river")])
+        theirs, places = contents(connection, other), strangers.seqs().tolist()
         newest = connection.scalar(select(func.max(schema.documents.c.seq)))
         steps = []
         values = {first: None, weighted: "v", third: ["v"]}
@@ -84,7 +86,7 @@ class TestFieldWriting:
             (each.id, str(each.text), each.metadata_json, each.weights_json, 7, each.content_hash)
             for each in expected
         ]
-        assert contents(connection, other) == theirs
+        assert (contents(connection, other), strangers.seqs().tolist()) == (theirs, places)
         assert rows.tombstones_after(0)[0] == [weighted, third, late]
         again = write_field(
             connection, faq.access.id, "f", {moved[1]: None, moved[0]: None}, fitted, None

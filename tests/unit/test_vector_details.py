@@ -1,5 +1,6 @@
 """Word vectors in detail: coverage, near words, options, specifications and stored files, with whole messages."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -14,9 +15,10 @@ from gem_index.vectors.cut_to_words import cut_to_words
 from gem_index.vectors.download import checked_address, is_address
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.neighbors import nearest_words, solve_analogy
-from gem_index.vectors.options import SourceOptions
+from gem_index.vectors.options import SourceOptions, row_of_unknown
 from gem_index.vectors.rows import Loss, RowWriter, quantised
-from gem_index.vectors.specification import VectorSpec
+from gem_index.vectors.runs import mostly_runs
+from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import damaged_files, import_vectors, open_stored, vector_file
 from gem_index.vectors.vocabulary import Vocabulary
 
@@ -88,6 +90,7 @@ class TestWords:
             "queen",
             "tea",
         }
+        assert [word for word, _ in solve_analogy(source, "man", "tea", "woman", 1)] == ["queen"]
         twice = CombinedVectors([source, MappedVectors.from_words(["x"], ROWS[:1])])
         assert [word for word, _ in nearest_words(twice, "king", 1)] == ["man"]
 
@@ -150,6 +153,41 @@ class TestOptions:
     )
     def test_others(self, options, message):
         assert said(ConfigError, SourceOptions, **options) == message
+
+    def test_bounds_of_a_factor(self):
+        for scale in (1e-9, 1e9):
+            assert SourceOptions(scale=scale).scale == scale
+        for scale in (9e-10, 1.1e9, 0, -1):
+            assert said(ConfigError, SourceOptions, scale=scale).endswith(
+                "a number from 1e-9 to 1e9"
+            )
+
+    def test_runs_of_known_words_are_known(self):
+        table = MappedVectors.from_words(
+            ["签证", "银行"], ROWS[:2], SourceOptions(runs="split", oov="zero")
+        )
+        rows, unknown = table.lookup(["签证银行", "咖", "签证"])
+        assert rows.tolist() == [[1, 0.5], [0, 0], [1, 1]]
+        assert unknown.tolist() == [False, True, False]
+
+    def test_the_row_of_an_unknown_word_and_the_script_of_a_table(self):
+        digest = hashlib.sha256("签".encode()).digest()
+        assert row_of_unknown("签", 1000) == int.from_bytes(digest, "big") % 1000
+        assert [mostly_runs(["签"] * n + ["a"] * 8) for n in (1, 2, 3)] == [False, False, True]
+        assert not is_path("x" * 5000)
+        assert not is_path("")
+
+    def test_an_alphabetical_vocabulary_is_in_no_order_of_frequency(self):
+        words = [f"w{i:02}" for i in range(20)]
+        swapped = [words[1], words[0], *words[2:]]
+        for given in (words, swapped, words[:19]):
+            table = MappedVectors.from_words(given, np.ones((len(given), 2), np.float32))
+            assert table.frequent_words() is None
+        mixed = [words[i] for i in (1, 0, 3, 2, 5, 4, *range(6, 20))]
+        table = MappedVectors.from_words(mixed, np.ones((20, 2), np.float32))
+        assert list(table.frequent_words()) == mixed
+        many = MappedVectors.from_words(list(map(str, range(1000))), np.ones((1000, 2), np.float32))
+        assert repr(many) == "MappedVectors(1,000 words, 2 dimensions)"
 
     def test_forms_of_words(self):
         ends = ["s", "t", "ve", "re", "ll", "d", "m", "Tea"]
