@@ -256,11 +256,14 @@ class TestCheckpoints:
         return saved
 
     @pytest.mark.parametrize("kind", [FLAT, SQ8])
-    def test_the_newest_is_continued(self, tmp_path, monkeypatch, kind):
+    def test_the_newest_is_continued(self, tmp_path, monkeypatch, caplog, kind):
         folder = tmp_path / "unfinished"
+        self.kept(tmp_path / "older", kind, monkeypatch, counts=(2,))
         saved = self.kept(folder, kind, monkeypatch)
+        assert caplog.text == ""
         assert [path.name for path in folder.iterdir() if path.is_dir()] == ["000000000003"]
-        (folder / "000000000001").mkdir()
+        (tmp_path / "older/000000000002").rename(folder / "000000000002")
+        (folder / "000000000009").mkdir()  # of a killed process
         found = saved.load(2)
         with found.rows or nullcontext():
             pass
@@ -279,7 +282,7 @@ class TestCheckpoints:
         saved = self.kept(tmp_path, SQ8, monkeypatch)
         path = tmp_path / file if file == "vectors.i16" else tmp_path / "000000000003" / file
         content = bytearray(path.read_bytes())
-        content[0] ^= 1
+        content[-1] ^= 1
         path.write_bytes(content)
         with caplog.at_level(logging.WARNING):
             assert saved.load(2) is None
