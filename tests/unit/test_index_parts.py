@@ -217,6 +217,16 @@ class TestFields:
             True,
         )
 
+    def test_a_document_without_a_number_has_none(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(fields, "_MOST_VALUES", 2)
+        monkeypatch.setattr(fields, "_MOST_FIELDS", 1)
+        writer = FieldsWriter()
+        writer.append(['{"n": 1}', "{}"])
+        writer.append(['{"n": 2}', '{"n": 3, "more": 1}'])
+        found = self.written(tmp_path / "one", writer)
+        assert np.array_equal(found.column("n").numbers, [1, np.nan, 2, 3], equal_nan=True)
+        assert [found.knows(name) for name in ("n", "more", "other")] == [True, False, False]
+
     @pytest.mark.parametrize(
         ("name", "content", "message"),
         [
