@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -91,16 +92,9 @@ class FilteredDocuments:
         query = select(documents.c.seq).where(
             self._mine, documents.c.seq > after, compile_where(where, documents.c.metadata)
         )
-        try:
+        with _limits():
             rows = self._connection.execute(query.order_by(documents.c.seq))
             return np.fromiter(rows.scalars(), dtype=np.int64)
-        except OperationalError as error:
-            if not any(limit in str(error.orig) for limit in _LIMITS):
-                raise
-            raise FilterError(
-                f"the filter is too large for SQLite: {error.orig}; expected fewer or shorter conditions: use $in for many "
-                "values of one field"
-            ) from error
 
     def accepted_mask(
         self, where: Mapping[str, Any], metadata: Sequence[str]
@@ -109,7 +103,8 @@ class FilteredDocuments:
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         query = select(table.c.key).where(compile_where(where, table.c.value))
         found = np.zeros(len(metadata), np.bool_)
-        found[np.fromiter(self._connection.scalars(query), dtype=np.int64)] = True
+        with _limits():
+            found[np.fromiter(self._connection.scalars(query), dtype=np.int64)] = True
         return found
 
     def accepted(self, where: Mapping[str, Any]) -> Seqs:
@@ -226,3 +221,17 @@ class FilteredDocuments:
             elif not set(place).intersection('"['):
                 found.setdefault(place.removeprefix("$."), True)
         return found
+
+
+@contextmanager
+def _limits() -> Iterator[None]:
+    """Raise FilterError if SQLite refuses the statement of a filter because of its size."""
+    try:
+        yield
+    except OperationalError as error:
+        if not any(limit in str(error.orig) for limit in _LIMITS):
+            raise
+        raise FilterError(
+            f"the filter is too large for SQLite: {error.orig}; expected fewer or shorter conditions: use $in for many "
+            "values of one field"
+        ) from error

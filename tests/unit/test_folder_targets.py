@@ -9,8 +9,10 @@ import pytest
 from filelock import FileLock
 
 from gem_index import Document
-from gem_index.errors import ConfigError
+from gem_index.common.arrays import SparseVector
+from gem_index.errors import ConfigError, UnreadableFileError
 from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
+from gem_index.targets import faiss as faiss_target
 
 
 def build_faq(home, vectors_folder):
@@ -121,6 +123,125 @@ def test_files_beside_the_manifest_are_written_with_it(tmp_path):
     assert folder.read_manifest(path)[1]["files"] == ["x"]
 
 
+@pytest.mark.parametrize(
+    ("content", "kind", "message"),
+    [
+        (
+            '{"format": "other"}',
+            ConfigError,
+            "{live} is not a table of gem-index; expected a new or empty folder",
+        ),
+        ("[]", ConfigError, "{live} is not a table of gem-index; expected a new or empty folder"),
+        (
+            '{"format": "gem-index vectors", "schema": {}, "files": {}}',
+            ConfigError,
+            "{live}/_table.json is damaged; expected what a push wrote; push in full again, or remove the folder",
+        ),
+        (None, UnreadableFileError, "{live}/_table.json was not read: is a directory"),
+    ],
+)
+def test_what_is_said_about_a_manifest(tmp_path, content, kind, message):
+    live = tmp_path / "table/live"
+    live.mkdir(parents=True)
+    if content is None:
+        (live / "_table.json").mkdir()
+    else:
+        (live / "_table.json").write_text(content)
+    with pytest.raises(kind) as caught:
+        open_target(f"parquet://{tmp_path}/table").live()
+    assert str(caught.value).startswith(message.format(live=live))
+
+
+def test_the_folder_of_the_second_table_is_inside_the_first(tmp_path):
+    for ending in ("", "/"):
+        target = open_target(f"parquet://{tmp_path}/table{ending}")
+        assert str(target.query_table) == f"parquet://{tmp_path}/table/query"
+
+
+def test_rows_come_and_go(tmp_path):
+    """A file without rows does not stay, and a renewed file is found again."""
+    schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+    table = open_target(f"parquet://{tmp_path}/table").create(schema)
+    vector = np.array([1, 0], np.float32)
+    for names in ("ab", "c", "a"):
+        table.upsert([TargetDocument(name, vector, name, {"n": name}) for name in names])
+        for name in names:
+            assert (list(table.fetch([name])), table.metadata_of([name])) == (
+                [name],
+                {name: {"n": name}},
+            )
+    assert (table.count(), table.metadata_of(["a", "b", "x"])) == (
+        3,
+        {"a": {"n": "a"}, "b": {"n": "b"}},
+    )
+    assert list(table.fetch(["b", "x"])) == ["b"]
+    table.delete(["b", "c", "x"])
+    assert [
+        document.id for document in open_target(f"parquet://{tmp_path}/table").live().documents()
+    ] == ["a"]
+    assert len(list((tmp_path / "table/live").glob("*.parquet"))) == 1
+    table.delete(["a"])
+    assert (table.count(), list((tmp_path / "table/live").glob("*.parquet"))) == (0, [])
+
+
+def test_at_most_k_rows_match_words_and_none_below_one(tmp_path):
+    words = SparseVector(np.array([3]), np.ones(1, np.float32))
+    other = SparseVector(np.array([4]), np.ones(1, np.float32))
+    schema = TargetSchema(fingerprint="f", dimension=2, token="t", words="bm25")
+    table = open_target(f"parquet://{tmp_path}/table").create(schema)
+    assert table.match(words, 3) == []
+    vector = np.array([1, 0], np.float32)
+    for name, own in (("a", words), ("b", words), ("c", other)):
+        table.upsert([TargetDocument(name, vector, name, {}, own)])
+    found = {k: [hit.id for hit in table.match(words, k)] for k in (-1, 0, 1, 5)}
+    assert found == {-1: [], 0: [], 1: ["a"], 5: ["a", "b"]}
+    assert table.match(SparseVector(np.zeros(0, np.int64), np.zeros(0, np.float32)), 5) == []
+    assert [hit.id for hit in table.match(other, 5)] == ["c"]
+    assert table.match(SparseVector(np.array([9]), np.ones(1, np.float32)), 5) == []
+
+
+def test_rows_of_others_come_from_all_folders_in_order_without_vectors(tmp_path):
+    floats = [pyarrow.float16(), pyarrow.float32(), pyarrow.float64()]
+    kinds = [make(each) for each in floats for make in (pyarrow.list_, pyarrow.large_list)]
+    kinds += [pyarrow.list_(pyarrow.float32(), 1), pyarrow.binary(), pyarrow.large_binary()]
+    kinds += [pyarrow.binary(1)]
+    for name in ("b/one", "a", "b/c/two"):
+        path = tmp_path / f"table/{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = {"id": [name], "tags": [[1, 2]], "score": [0.5]}
+        left_out = {f"v{i}": pyarrow.array([None], kind) for i, kind in enumerate(kinds)}
+        pyarrow.parquet.write_table(pyarrow.table(columns | left_out), path)
+    expected = [{"id": name, "tags": [1, 2], "score": 0.5} for name in ("a", "b/c/two", "b/one")]
+    target = open_target(f"parquet://{tmp_path}/table")
+    assert list(target.rows()) == expected
+    assert list(open_target(f"parquet://{tmp_path}/table/a.parquet").rows()) == expected[:1]
+    (tmp_path / "table/z.parquet").write_text("junk")
+    with pytest.raises(UnreadableFileError, match=r"/table/z.parquet was not read: "):
+        list(target.rows())
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_the_staged_table_takes_the_place_of_the_live_one(tmp_path, live):
+    schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+    target, vector = open_target(f"parquet://{tmp_path}/table"), np.array([1, 0], np.float32)
+    if live:
+        target.create(schema)
+    left = tmp_path / "table/old"  # by a killed switch
+    left.mkdir(parents=True)
+    target.stage(schema).upsert([TargetDocument("a", vector, "a", {})])
+    (left / "_table.json").write_text("{}")
+    assert target.stage(schema).count() == 0  # the earlier one is gone
+    target.staged().upsert([TargetDocument("b", vector, "b", {})])
+    target.switch()
+    assert [document.id for document in target.live().documents()] == ["b"]
+    assert sorted(path.name for path in (tmp_path / "table").iterdir()) == ["_lock", "live"]
+    with pytest.raises(ConfigError) as caught:
+        target.switch()
+    assert str(caught.value) == (
+        f"found no staged table of live in parquet://{tmp_path}/table; expected one; push in full again"
+    )
+
+
 class TestTwoProgramsInOneFolder:
     """One of them is refused, and the table stays whole."""
 
@@ -146,8 +267,12 @@ class TestTwoProgramsInOneFolder:
         schema = TargetSchema(fingerprint="f", dimension=2, token="t")
         one, other = (open_target(f"parquet://{tmp_path}/table") for _ in range(2))
         one.create(schema)
-        with pytest.raises(ConfigError, match="another program has created"):
+        with pytest.raises(ConfigError) as caught:
             other.create(schema)
+        assert str(caught.value) == (
+            f"another program has created {tmp_path}/table/live; expected one at a time; "
+            "run it again when it is done"
+        )
 
     def test_a_table_that_was_replaced_meanwhile(self, tmp_path):
         schema = TargetSchema(fingerprint="f", dimension=2, token="t")
@@ -197,9 +322,13 @@ class TestTwoProgramsInOneFolder:
         table = target.create(schema)
         with (
             FileLock(tmp_path / "table/_lock"),
-            pytest.raises(ConfigError, match="another program writes to"),
+            pytest.raises(ConfigError) as caught,
         ):
             table.delete(["a"])
+        assert str(caught.value) == (
+            f"another program writes to {tmp_path}/table; expected one at a time; "
+            "run it again when it is done"
+        )
         table.delete(["a"])
 
 
@@ -271,3 +400,40 @@ class TestFaiss:
         """24 numbers have twelve equal parts; 64 numbers have not."""
         assert faq.push(f"faiss://{tmp_path}/index?factory=PQ12x2").added == 20
         assert open_target(f"faiss://{tmp_path}/index?factory=PQ12x2").live().count() == 20
+
+    @pytest.mark.parametrize("finished", [False, True])
+    def test_a_table_finds_each_of_its_documents_once(self, tmp_path, finished):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        table = open_target(f"faiss://{tmp_path}/index").create(schema)
+        assert table.query(np.array([1, 0], np.float32), 3) == []
+        for name, vector in (("a", [1, 0]), ("b", [0.6, 0.8]), ("c", [0, 1])):
+            table.upsert([TargetDocument(name, np.array(vector, np.float32), "t", {})])
+            if finished:
+                table.finish()
+            found = table.query(np.array([0, 1], np.float32), 5)  # of the index of this moment
+        assert [hit.id for hit in found] == ["c", "b", "a"]
+        assert [hit.score for hit in found] == pytest.approx([1, 0.8, 0])
+        assert [table.query(np.array([0, 1], np.float32), k) for k in (0, -1)] == [[], []]
+
+    def test_other_programs_search_widely_enough(self):
+        graph = faiss_target.make_index(8, "HNSW32")
+        assert (graph.hnsw.efConstruction, graph.hnsw.efSearch) == (200, 128)
+        lists = [faiss_target.make_index(8, f"IVF{count},Flat").nprobe for count in (5, 100)]
+        assert lists == [1, 10]
+
+    def test_what_is_said_about_a_factory(self, tmp_path):
+        schema = TargetSchema(fingerprint="f", dimension=2, token="t")
+        with pytest.raises(ConfigError) as caught:
+            open_target(f"faiss://{tmp_path}/index?factory=Nonsense")
+        assert str(caught.value) == (
+            "FAISS makes no index 'Nonsense' of 64 dimensions; "
+            "expected a factory such as Flat, HNSW32 or IVF100,Flat"
+        )
+        table = open_target(f"faiss://{tmp_path}/index?factory=IVF50,Flat").create(schema)
+        table.upsert([TargetDocument("a", np.array([1, 0], np.float32), "t", {})])
+        with pytest.raises(ConfigError) as caught:
+            table.finish()
+        assert str(caught.value).startswith(
+            "FAISS cannot train the index 'IVF50,Flat' with 1 vectors: "
+        )
+        assert str(caught.value).endswith("; expected a factory for fewer, such as Flat or HNSW32")

@@ -18,6 +18,8 @@ from gem_index.targets import Condition, conditions_of
             [Condition("lang", ("en",)), Condition("new", (True,))],
         ),
         ({"year": {"$in": [1, 2.5, "x"]}}, [Condition("year", (1, 2.5, "x"))]),
+        ({"year": -(2**53)}, [Condition("year", (-(2**53),))]),
+        ({"n": {"$in": list(range(1000))}}, [Condition("n", tuple(range(1000)))]),
         ({"year": {"$gt": 1, "$lte": 9}}, [Condition("year", least=1), Condition("year", most=9)]),
         (
             {"$and": [{"a": 1}, {"$and": [{"b": "c"}]}]},

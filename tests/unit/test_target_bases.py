@@ -1,5 +1,7 @@
 """What engines share: words for the errors of a client, paths on this machine, and a table for each state."""
 
+import hashlib
+
 import pytest
 
 from gem_index.errors import ConfigError
@@ -14,9 +16,41 @@ from gem_index.targets import (
     check_table_name,
     has_database,
     local_path,
+    query_table_name,
+    row_of,
 )
 
 SCHEMA = TargetSchema(fingerprint="f" * 64, dimension=2, token="t")
+
+
+class TestSchema:
+    @pytest.mark.parametrize("texts", [True, False])
+    @pytest.mark.parametrize("words", ["", "bm25 en"])
+    def test_texts_say_what_it_is(self, texts, words):
+        schema = TargetSchema(fingerprint="f", dimension=3, token="t", texts=texts, words=words)
+        written = schema.to_strings()
+        assert written == {
+            "gem_fingerprint": "f",
+            "gem_dimension": "3",
+            "gem_token": "t",
+            "gem_texts": str(texts),
+            "gem_words": words,
+        }
+        assert TargetSchema.from_strings(written) == schema
+
+    @pytest.mark.parametrize("change", [{"gem_dimension": "x"}, {"gem_dimension": None}, None])
+    def test_other_texts_are_of_somebody_else(self, change):
+        written = SCHEMA.to_strings()
+        assert TargetSchema.from_strings({} if change is None else written | change) is None
+        del written["gem_words"]  # of an earlier version
+        assert TargetSchema.from_strings(written) == SCHEMA
+
+    def test_fields_that_have_the_name_of_an_own_value(self):
+        fields = {"id": 1, "text": "t", "page": 3}
+        assert row_of(fields, id="a", text="whole") == {
+            "id": "a", "text": "whole", "_id": 1, "_text": "t", "page": 3,
+        }  # fmt: skip
+        assert row_of(fields, id="a") == {"id": "a", "_id": 1, "text": "t", "page": 3}
 
 
 class TestClientErrors:
@@ -97,7 +131,7 @@ class TestLocal:
         url = TargetUrl.parse(f"my:///{tmp_path}/db?table=faq")
         assert local_path(url, "my:///FILE") == tmp_path / "db"
 
-    @pytest.mark.parametrize("place", ["my://host/db", "my://ann@host/db"])
+    @pytest.mark.parametrize("place", ["my://host/db", "my://ann@host/db", "my://ann@/db"])
     def test_a_host(self, place):
         with pytest.raises(ConfigError, match=r"found a host .*; expected my:///FILE; .* path$"):
             local_path(TargetUrl.parse(place), "my:///FILE")
@@ -125,6 +159,91 @@ class TestLocal:
 
 
 class TestUrl:
+    @pytest.mark.parametrize(
+        ("text", "parts", "shown"),
+        [
+            (
+                "My-DB+http://a%40b:p%2Fw@[::1]:80/x?table=t&empty=&table_2=%C3%BC",
+                ("my-db+http", "[::1]:80", "/x", "a@b", "p/w"),
+                "my-db+http://[::1]:80/x?empty=&table=t&table_2=ü",
+            ),
+            ("my://host?b=2&a=1", ("my", "host", "", "", ""), "my://host?a=1&b=2"),
+            ("my:///%7Ex/a%20b", ("my", "", "/~x/a b", "", ""), "my:///~x/a b"),
+            ("my://../a", ("my", "", "{above}/a", "", ""), "my://{above}/a"),
+            ("my://host/?PWD=x&Auth=y&t=z", ("my", "host", "/", "", ""), "my://host/?t=z"),
+        ],
+    )
+    def test_its_parts(self, tmp_path, monkeypatch, text, parts, shown):
+        monkeypatch.chdir(tmp_path)
+        above = str(tmp_path.parent)
+        url = TargetUrl.parse(text)
+        assert (url.scheme, url.host, url.path, url.user, url.password) == tuple(
+            part.format(above=above) for part in parts
+        )
+        assert str(url) == shown.format(above=above)
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (
+                "faq?key=k3y",
+                "the target is 'faq'; expected a URL such as lancedb:///path?table=faq",
+            ),
+            (
+                "my://ann:x@k3y@host:port/db?key=k3y",
+                "the target 'my://***@host:port/db' is not a URL; expected a number as the port, and in a password "
+                "%2F, %3F, %23, %40 and %5B instead of / ? # @ and [",
+            ),
+            (
+                "my:///?table=t",
+                "the target 'my:///' names neither a host nor a path; expected one of them",
+            ),
+        ],
+    )
+    def test_what_is_said_about_one_that_cannot_be_read(self, text, message):
+        with pytest.raises(ConfigError) as caught:
+            TargetUrl.parse(text)
+        assert str(caught.value) == message
+
+    def test_an_option_without_a_value_is_missing(self):
+        with pytest.raises(ConfigError) as caught:
+            TargetUrl.parse("my://host/?table=").option("table")
+        assert (
+            str(caught.value) == "the target my://host/?table= has no table; expected ?table=NAME"
+        )
+
+    def test_a_secret_comes_from_the_nearest_place(self, tmp_path, monkeypatch):
+        for name in ("option", "variable"):
+            (tmp_path / name).write_text(f"  file of the {name} \nsecond line\n")
+        options = f"key_file={tmp_path}/option"
+        monkeypatch.setenv("GEM_INDEX_TARGET_KEY_FILE", f"{tmp_path}/variable")
+        monkeypatch.setenv("GEM_INDEX_TARGET_PASSWORD", "of the variable")
+        assert TargetUrl.parse("my://host/").secret("key") == "file of the variable"
+        monkeypatch.setenv("GEM_INDEX_TARGET_KEY", "variable")
+        assert TargetUrl.parse("my://host/").secret("key") == "variable"
+        assert TargetUrl.parse(f"my://host/?{options}").secret("key") == "file of the option"
+        assert TargetUrl.parse(f"my://host/?{options}&key=given").secret("key") == "given"
+        assert TargetUrl.parse("my://ann:pw@host/?password=x&user=y").secret("password") == "pw"
+        assert TargetUrl.parse("my://ann:pw@host/?password=x&user=y").secret("user") == "ann"
+        assert TargetUrl.parse("my://host/").secret("password") == "of the variable"
+        assert TargetUrl.parse("my://host/").secret("user") == ""
+
+    @pytest.mark.parametrize("content", [b"", b"\xff", None])
+    def test_a_file_with_a_secret(self, tmp_path, monkeypatch, content):
+        monkeypatch.chdir(tmp_path)
+        path = tmp_path / "secret"
+        if content is not None:
+            path.write_bytes(content)
+        url = TargetUrl.parse("my://host/?key_file=secret")
+        if content == b"":
+            assert url.secret("key") == ""
+            return
+        with pytest.raises(ConfigError) as caught:
+            url.secret("key")
+        message = str(caught.value)
+        assert message.startswith("the option key_file names 'secret', which cannot be read: ")
+        assert message.endswith("; expected a text file that holds the secret")
+
     def test_a_timeout(self):
         url = "my://host/?timeout="
         assert TargetUrl.parse(url + "7").timeout(30) == 7
@@ -137,9 +256,27 @@ class TestUrl:
     def test_a_secret_for_a_header(self):
         assert TargetUrl.parse("my://host/?key=k3y").header_secret("key") == "k3y"
         assert TargetUrl.parse("my://host/").header_secret("key") == ""
-        with pytest.raises(ConfigError, match="a key that no header can hold") as caught:
-            TargetUrl.parse("my://host/?key=schlüssel").header_secret("key")
-        assert "schl" not in str(caught.value)
+        for wrong in ("schlüssel", "schl%0A"):
+            with pytest.raises(ConfigError) as caught:
+                TargetUrl.parse(f"my://host/?key={wrong}").header_secret("key")
+            assert str(caught.value) == (
+                "the target my://host/ has a key that no header can hold; expected printable ASCII characters; "
+                "check where it comes from"
+            )
+
+
+class TestSecondTable:
+    @pytest.mark.parametrize(
+        ("name", "second"),
+        [
+            ("faq", "faq__query"),
+            ("t" * 43, "t" * 43 + "__query"),
+            ("t" * 44, "t" * 34 + "_" + hashlib.sha256(b"t" * 44).hexdigest()[:8] + "__query"),
+        ],
+    )
+    def test_its_name_has_at_most_50_characters(self, name, second):
+        assert query_table_name(name) == second
+        assert len(second) <= 50
 
 
 class TestTableName:
@@ -185,10 +322,19 @@ class TestTableTarget:
         target = _Memory()
         assert target.live() is target.staged() is None
         live = target.create(SCHEMA)
-        with pytest.raises(ConfigError, match="found the box faq in my:///d; expected none"):
-            target.create(SCHEMA)
-        with pytest.raises(ConfigError, match="found no staged box of faq in"):
-            target.both()
+        for call, message in (
+            (
+                lambda: target.create(SCHEMA),
+                "found the box faq in my:///d; expected none; drop it before it is created",
+            ),
+            (
+                target.both,
+                "found no staged box of faq in my:///d; expected one; push in full again",
+            ),
+        ):
+            with pytest.raises(ConfigError) as caught:
+                call()
+            assert str(caught.value) == message
         first, staged = target.stage(SCHEMA), target.stage(SCHEMA)
         assert staged is not first
         assert target.both() == (live, staged)
@@ -222,14 +368,15 @@ class _Aliases(AliasTarget):
 
     too_old = "found an old server at {url}"
 
-    def __init__(self):
-        super().__init__(TargetUrl.parse("my:///d?collection=faq"), "[a-z]+", "letters")
-        self.created, self.named = {}, None
+    def __init__(self, name="faq"):
+        super().__init__(TargetUrl.parse(f"my:///d?collection={name}"), "[a-z.]+", "letters")
+        self.created, self.named, self.there = {}, None, True
 
     def exists(self):
-        return True
+        return self.there
 
     def collections(self):
+        assert self.there, "looking creates it"
         return set(self.created)
 
     def aliased(self):
@@ -257,6 +404,7 @@ class TestAliasTarget:
         with pytest.raises(ConfigError, match="found no staged collection of faq in"):
             target.switch()
         assert target.create(SCHEMA).name == target.named == "faq__gem_1"
+        assert target.staged() is None
         with pytest.raises(
             ConfigError, match="found the collection faq in my:///d.*; expected none"
         ):
@@ -284,3 +432,51 @@ class TestAliasTarget:
             with pytest.raises(ConfigError, match=r"found faq in .*in \?collection="):
                 call()
         assert (target.created, target.named) == ({name: None}, named)
+
+    def test_looking_for_a_missing_database_does_not_create_it(self):
+        target = _Aliases()
+        target.there = False
+        assert target.live() is target.staged() is None
+        target.drop()
+
+    def test_an_unsuitable_name(self):
+        with pytest.raises(ConfigError) as caught:
+            _Aliases("FAQ")
+        assert str(caught.value) == (
+            "found the collection name 'FAQ'; expected letters; choose another name"
+        )
+
+    def test_the_staged_generation_is_prepared_before_readers_see_it(self):
+        target, seen = _Aliases(), []
+        target.create(SCHEMA)
+        target.stage(SCHEMA)
+        target.before_switch = lambda staged: seen.append((staged.name, target.named))
+        target.switch()
+        assert seen == [("faq__gem_2", "faq__gem_1")]
+
+    def test_an_alias_of_a_collection_without_our_schema_is_of_somebody_else(self):
+        target = _Aliases()
+        target.created, target.named = {"faq__gem_1": None}, "faq__gem_1"
+        with pytest.raises(ConfigError, match=r"found faq in .*in \?collection="):
+            target.live()
+
+    @pytest.mark.parametrize("kept", [None, TargetSchema(fingerprint="", dimension=2, token="t")])
+    def test_a_server_that_loses_the_schema_keeps_no_collection(self, kept):
+        target = _Aliases()
+        target.schema_of = lambda name: kept if name in target.created else None
+        with pytest.raises(ConfigError, match="^found an old server at my:///d"):
+            target.create(SCHEMA)
+        assert (target.created, target.named) == ({}, None)
+
+    def test_a_new_generation_has_none_of_the_names_in_use(self):
+        target = _Aliases()
+        target.used = lambda: {"faq__gem_8", "other__gem_9"}
+        assert target.create(SCHEMA).name == "faq__gem_9"
+
+    @pytest.mark.parametrize("name", ["fxq__gem_7", "f.q__gem_07", "f.q__gem_0", "xf.q__gem_7"])
+    def test_names_like_those_of_generations_are_of_somebody_else(self, name):
+        target = _Aliases("f.q")
+        target.created = {name: SCHEMA}
+        assert target.create(SCHEMA).name == "f.q__gem_1"
+        target.drop()
+        assert target.created == {name: SCHEMA}

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from gem_index.common.arrays import SparseVector
 from gem_index.errors import ConfigError
 from gem_index.targets import (
     JsonObjects,
@@ -44,6 +45,15 @@ def test_a_batch_is_taken_as_it_is():
     assert not TargetBatch.of([], SCHEMA)
 
 
+def test_a_batch_needs_a_vector_for_each_document():
+    given = TargetBatch(["a", "b"], np.zeros((1, 2), np.float32), None, [{}, {}])
+    with pytest.raises(ConfigError) as caught:
+        TargetBatch.of(given, SCHEMA)
+    assert str(caught.value) == (
+        "found vectors of the shape (1, 2); expected 2 of 2 numbers, the table's dimension"
+    )
+
+
 @pytest.mark.parametrize("documents", [[TargetDocument("a", np.zeros(3, np.float32))], batch()])
 def test_another_dimension_is_refused(documents):
     wrong = TargetSchema(fingerprint="f", dimension=4, token="t")
@@ -66,6 +76,27 @@ def test_parts_keep_what_is_known():
     assert not part.sent().new
     assert part.sent().as_json == part.as_json
     assert [document.metadata for document in part] == [{"n": 1}, {"n": 2}]
+
+
+def test_words_stay_with_their_documents():
+    words = [SparseVector(np.array([i]), np.array([0.5], np.float32)) for i in range(5)]
+    given = batch(words=words)
+    for part in (given[1:3], given[1:3].sent()):
+        assert [document.words.indices.tolist() for document in part] == [[1], [2]]
+    assert given[4].words is words[4]
+
+
+def test_the_size_of_a_request_counts_vectors_and_words():
+    """100 bytes for names, 4 per number, 6 per character of ids, texts and metadata, 8 per word."""
+    words = [SparseVector(np.arange(3), np.ones(3, np.float32)) for _ in range(4)]
+    given = batch(4, words=words)
+    one = 100 + 2 * 4 + 6 * (len("d0") + len("d0") + len('{"n": 0}')) + 3 * 8
+    for largest, sizes in ((2 * one, [2, 2]), (2 * one - 1, [1] * 4), (3 * one, [3, 1])):
+        assert [len(part) for part in given.parts(largest, bytes_of_a_number=4)] == sizes
+
+
+def test_characters_stay_readable_in_metadata_as_json():
+    assert batch(1, metadata=[{"größe": "五"}]).as_json == ['{"größe": "五"}']
 
 
 def test_metadata_at_hand_as_json_are_parsed_when_they_are_asked_for():
@@ -122,6 +153,7 @@ def test_requests_are_bounded_by_bytes_and_by_number():
         (True, True),
         (1e300, True),
         ({"a": [1, {"b": 10}]}, False),
+        ({"a": (1, 10)}, False),
         ("10", True),
     ],
 )

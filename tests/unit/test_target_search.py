@@ -484,3 +484,18 @@ def test_an_embedded_table_is_refused(other: Home, tmp_path: Path) -> None:
         match="filled without a collection and has no word statistics; expected a table of push",
     ):
         other.target(url)
+
+
+def test_a_filter_that_is_too_large_for_sqlite(
+    faq: Collection, other: Home, tmp_path: Path
+) -> None:
+    url = f"parquet://{tmp_path}/table"
+    faq.push(url)
+    many = {"$or": [{"n": number} for number in range(500)]}
+    for search in (faq.search, other.target(url).search):
+        with pytest.raises(FilterError) as caught:
+            search("a bank", where=many)
+        assert str(caught.value).startswith("the filter is too large for SQLite: ")
+        assert str(caught.value).endswith(
+            "; expected fewer or shorter conditions: use $in for many values of one field"
+        )
