@@ -175,6 +175,10 @@ def changed(faq, home, tmp_path):
         ({"calibration": 7}, "calibration is 7, not a calibration"),
         ({"calibration": "[]"}, "calibration is '[]', not a calibration"),
         ({"calibration": "{}"}, "calibration is '{}', not a calibration"),
+        (
+            {"calibration": '{"modes": []}'},
+            """calibration is '{"modes": []}', not a calibration""",
+        ),
     ],
 )
 def test_a_damaged_head_is_told(changed, home, fields, told):
@@ -190,6 +194,17 @@ def test_a_damaged_head_is_told(changed, home, fields, told):
 def test_a_head_with_another_cleaning_is_refused(changed, clean):
     with pytest.raises(InputError, match="is damaged: in its head"):
         changed({"reading": {"clean": clean}})
+
+
+@pytest.mark.parametrize("head", ["[1]", "7", "null", '"gem-index collection"', '{"format": "x"}'])
+def test_a_file_with_another_head_is_no_export(home, tmp_path, head):
+    path = tmp_path / "c.jsonl"
+    path.write_text(f"{head}\n")
+    with pytest.raises(InputError) as refused:
+        home.import_collection(path)
+    assert str(refused.value) == (
+        f"{path} is not an exported collection; expected a file of an export (build takes other files)"
+    )
 
 
 def test_a_newer_version_is_told(changed):
