@@ -119,6 +119,12 @@ def test_a_damaged_model_is_told(fields, told):
     assert str(refused.value) == told
 
 
+@pytest.mark.parametrize("name", ["directions", "singular_values"])
+def test_numbers_in_another_alphabet_are_refused(name):
+    with pytest.raises(ValueError, match="base64"):
+        model_of({**MODEL, "directions": "", "singular_values": "", name: "?"})
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
