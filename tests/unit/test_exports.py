@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -82,6 +83,8 @@ def test_each_document_has_its_line(faq, tmp_path):
     rows = [json.loads(line) for line in lines]
     assert [list(row) for row in rows] == [["id", "text", "metadata", "vector"]] * 3
     assert [row["id"] for row in rows] == ["1", "2", "3"]
+    vectors = np.array([row["vector"] for row in rows], np.float32)
+    np.testing.assert_array_equal(vectors, faq.encoder.encode([row["text"] for row in rows]))
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
