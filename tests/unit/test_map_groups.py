@@ -61,6 +61,17 @@ def test_many_numbers_are_ranges_of_similar_size():
     assert (len(names), sum(counts)) == (8, 16)
 
 
+@pytest.mark.parametrize("missing", [0, 2])
+def test_a_lowest_number_that_many_documents_have_leaves_no_empty_range(missing):
+    codes, names, counts, _ = groups_of(*[0] * 20, *range(1, 16), missing=missing)
+    assert "none" not in names[: len(names) - bool(missing)]
+    assert 0 not in counts
+    assert codes[0] == 0
+    assert names[0].startswith("0")
+    assert [codes.count(code) for code in range(len(names))] == list(counts)
+    assert sum(counts) == 35 + missing
+
+
 def test_few_numbers_and_too_large_ones_are_values():
     assert groups_of(*range(10))[1] == tuple(map(str, range(10)))
     assert groups_of(*range(11))[3]
