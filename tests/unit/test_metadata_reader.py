@@ -138,6 +138,9 @@ def test_a_field_that_no_document_has(stored):
         stored.count_by("plaec")
     with pytest.raises(InputError, match=told):
         list(stored.documents(sort_by="-plaec"))
+    for name in ("number.x", "text.x", "place.x"):  # these have no objects
+        with pytest.raises(InputError, match=f"no document has the field '{name}'"):
+            stored.count_by(name)
     with pytest.raises(FilterError, match="without quotes"):
         stored.count_by('a"b')
     with pytest.raises(InputError, match="the limit is 0"):
