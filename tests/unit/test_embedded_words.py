@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gem_index import Chunking, Document, Home
-from gem_index.collection.push.embedded_words import CountedInputs, count_words
+from gem_index.collection.push.embedded_words import CountedInputs
 from gem_index.collection.push.embedding import TableWords, embed_into
 from gem_index.collection.push.query_record import QueryRecords
 from gem_index.collection.push.sending import PushOptions
@@ -172,12 +172,3 @@ def test_progress(faq):
     counting = CountedInputs(many, "en", lambda *each: told.append(each))
     assert counting(Chunking(), None).texts == 2500
     assert told == [("count words", 1000, 0), ("count words", 2000, 0)]
-
-
-def test_the_progress_of_counting(monkeypatch):
-    monkeypatch.setattr("gem_index.collection.push.embedded_words._TOLD", 2)
-    reports = []
-    texts = (f"a visa {n}" for n in range(5))
-    found = count_words(texts, Chunking(None), Analyzer("en"), lambda *each: reports.append(each))
-    assert reports == [("count words", 2, 0), ("count words", 4, 0)]
-    assert found.texts == 5
