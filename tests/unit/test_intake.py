@@ -154,3 +154,15 @@ def test_a_build_keeps_each_named_option_for_later_upserts(home, options, kept):
     reading = home.collection("kept").reading
     assert {name: reading[name] for name in kept} == kept
     assert bool(reading) == bool(kept)
+
+
+def test_later_upserts_use_the_kept_options_unless_others_are_named(home):
+    home.build("kept", [{"key": "1", "body": "a visa"}], id="key", text="body", clean=["html"])
+    kept = home.collection("kept")
+    kept.upsert([{"key": "2", "body": "<b>a bank</b>", "id": "x", "text": "other"}])
+    kept.upsert([{"id": "3", "text": "<b>a week</b>"}], id="id", text="text", clean=())
+    assert {each.id: str(each.text) for each in kept.documents()} == {
+        "1": "a visa",
+        "2": "a bank",
+        "3": "<b>a week</b>",
+    }
