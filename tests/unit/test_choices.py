@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from gem_index import GemConfig
+from gem_index.collection.write.choice import check_chunking
 from gem_index.errors import ConfigError, FingerprintMismatchError
 from gem_index.text.chunking import Chunking
 
@@ -55,6 +56,13 @@ def test_another_chunking_is_refused_with_both(home, made, chunking, shown):
     home.create_collection("whole", vectors="tiny", chunking=Chunking(None))
     with pytest.raises(ConfigError, match=r"^the collection whole has the chunking none, found \{"):
         home.get_or_create_collection("whole", chunking=Chunking(30))
+
+
+def test_a_chunking_of_an_earlier_version_is_the_same():
+    check_chunking("made", Chunking(40, version=2), Chunking(40))
+    check_chunking("made", Chunking(40), None)
+    with pytest.raises(ConfigError):
+        check_chunking("made", Chunking(40, 3), Chunking(40))
 
 
 def test_another_language_is_refused_with_both(home, made):

@@ -79,6 +79,8 @@ def test_a_field_with_many_numbers(home, small_vectors_folder, monkeypatch):
             ]
             assert ids == expected
         assert found.count_by("number").distinct == len({n for n, _ in plain} - {None})
+    with pytest.raises(InputError, match=r"no document has the field 'number\.x'"):
+        found.count_by("number.x")
 
 
 @pytest.mark.parametrize(("count", "stored"), [(65_535, True), (65_536, False)])

@@ -23,6 +23,8 @@ VECTOR = [1.0, 0.0]
     ("query", "options", "told"),
     [
         ("a", {"k": None}, "found neither k nor min_score; expected one of them"),
+        ("a", {"k": 0}, "k is 0; expected a whole number of at least 1"),
+        ("a", {"offset": -1}, "offset is -1; expected a whole number of at least 0"),
         (
             "a",
             {"sort_by": "-"},
