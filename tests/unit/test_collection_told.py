@@ -109,6 +109,12 @@ def test_a_message(faq, call, told):
     assert len(faq) == 4
 
 
+def test_ten_queries_are_enough_to_calibrate_with(faq):
+    faq.upsert(some(10))
+    found = faq.calibrate({f"visa number {n}": [str(n)] for n in range(10)})
+    assert (found.queries, found.known_answers, found.documents) == (10, True, 10)
+
+
 def test_without_documents(faq):
     for call, told in (
         (
