@@ -160,14 +160,18 @@ def test_an_existing_field_is_replaced_only_if_asked_for(faq):
     [
         ([], "examples has no labels; expected an id or a text with its label"),
         ([{"id": "bank0"}], "examples has no labels"),
-        ([{"id": "bank0", "label": "a"}], "found only examples with the label 'a'"),
+        (
+            [{"id": "bank0", "label": "a"}],
+            "^found only examples with the label 'a'; expected at least two labels$",
+        ),
         (
             [{"id": "bank0", "label": "a"}, {"id": "visa0", "label": "b"}],
-            "found one text with the label '[ab]'; expected at least two of each label",
+            "^found one text with the label '[ab]'; expected at least two of each label, to learn from one and measure with "
+            "the other: add examples, or leave the label out$",
         ),
         (
             [{"id": "gone", "label": "a"}],
-            "the examples name 'gone', which the collection faq does not have",
+            "^the examples name 'gone', which the collection faq does not have; expected ids of its documents, or texts$",
         ),
         (
             [{"id": "bank0", "label": "a"}, {"id": "bank0", "label": "b"}],

@@ -79,6 +79,8 @@ def test_a_field_with_many_numbers(home, small_vectors_folder, monkeypatch):
             ]
             assert ids == expected
         assert found.count_by("number").distinct == len({n for n, _ in plain} - {None})
+    with pytest.raises(InputError, match=r"no document has the field 'number\.x'"):
+        found.count_by("number.x")
 
 
 @pytest.mark.parametrize(("count", "stored"), [(65_535, True), (65_536, False)])
@@ -138,6 +140,9 @@ def test_a_field_that_no_document_has(stored):
         stored.count_by("plaec")
     with pytest.raises(InputError, match=told):
         list(stored.documents(sort_by="-plaec"))
+    for name in ("number.x", "text.x", "place.x"):  # these have no objects
+        with pytest.raises(InputError, match=f"no document has the field '{name}'"):
+            stored.count_by(name)
     with pytest.raises(FilterError, match="without quotes"):
         stored.count_by('a"b')
     with pytest.raises(InputError, match="the limit is 0"):

@@ -172,6 +172,21 @@ def test_an_open_target_is_taken_and_stays_open(faq, url):
     assert faq.push(url).unchanged == 20
 
 
+def test_the_report_counts_each_document_once(faq, url):
+    def counts(report):
+        return report.added, report.updated, report.deleted, report.unchanged, report.documents
+
+    faq.delete([each.id for each in faq.documents()])
+    faq.upsert([(str(n), f"a visa {n}") for n in range(5)])
+    assert counts(faq.push(url)) == (5, 0, 0, 0, 5)
+    faq.upsert([("0", "changed"), ("9", "new")])
+    faq.delete(["1", "2"])
+    assert counts(faq.push(url)) == (1, 1, 2, 2, 4)
+    faq.delete(["3"])
+    for dry_run in (True, False):
+        assert counts(faq.push(url, full=True, dry_run=dry_run)) == (0, 3, 1, 0, 3)
+
+
 def test_a_dry_run_changes_nothing(faq, url, tmp_path):
     report = faq.push(url, dry_run=True)
     assert (report.added, report.unchanged) == (20, 0)

@@ -110,6 +110,15 @@ class TestRerank:
         assert hit.passage.text == text[hit.passage.start : hit.passage.end]
         assert "ducks" in hit.passage.text
 
+    def test_a_piece_with_exactly_the_least_score_is_a_result(self, tmp_path):
+        collection = Home(tmp_path).create_collection("long", chunking=Chunking(40))
+        text = ". ".join(f"{TEXTS[n % len(TEXTS)]} number {n}" for n in range(60))
+        collection.upsert([Document(id="a", text=text)])
+        every = collection.search("two ducks number 45", 5, pieces=True)
+        found = collection.search("two ducks number 45", 5, min_score=every[1].score, pieces=True)
+        assert found == every[: len(found)]
+        assert len(found) >= 2
+
     def test_passages_cover_a_text_of_any_length(self):
         for words in (0, 5, 20, 21, 29, 30, 31, 400, 5000):
             text = " ".join(f"w{n}" for n in range(words))

@@ -184,6 +184,7 @@ def _ranges(values: Sequence[Any]) -> MapColors:
     numbers = np.array([np.nan if value is None else float(value) for value in values])
     known = ~np.isnan(numbers)
     bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _COLORS - 1)[1:-1]))
+    bounds = bounds[bounds > numbers[known].min()]  # no number is below the others
     codes = np.searchsorted(bounds, numbers, "right")
     codes[~known] = len(bounds) + 1
     names, sizes = [], []
@@ -201,8 +202,6 @@ def _ranges(values: Sequence[Any]) -> MapColors:
 
 def _range(values: Sequence[Any]) -> str:
     """Return a name for a range of numbers; integers are written with all digits."""
-    if not values:
-        return "none"
     first, last = min(values), max(values)
     named = [str(end) if isinstance(end, int) else f"{end:.4g}" for end in (first, last)]
     if named[0] == named[1] and first != last:

@@ -165,7 +165,7 @@ class _State:
         if found:
             seqs, places = np.array(found, np.int64).T
             codes[np.searchsorted(self._present, seqs)] = places
-        elif not len(before):
+        elif all(value is None for value in before):  # objects without the field give None
             self._rows.documents.check_field(name)
         return codes, [*before, *(value for _, value in later.values())] if later else before
 
