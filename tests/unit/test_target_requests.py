@@ -1,30 +1,39 @@
-"""The searches that a table of a vector database refuses, and what it tells without a query record."""
-
-from types import SimpleNamespace
+"""The searches that a table of a vector database refuses, and what it tells of tables that cannot be searched."""
 
 import pytest
 
-from gem_index.collection.push.searching import SearchedTarget
-from gem_index.collection.request import SearchRequest
+from gem_index import Home
 from gem_index.errors import ConfigError, InputError
 
-URL = "db://t"
-ONLY = f"for the target {URL}; expected it in a search of a collection only"
+ONLY = "for the target URL; expected it in a search of a collection only"
+
+
+def filled(home: Home) -> None:
+    """Push a table with texts and a table without."""
+    home.build("faq", ["renew a visa", "open a bank account"])
+    docs = home.collection("faq")
+    docs.push(f"parquet://{home.root}/table")
+    docs.push(f"parquet://{home.root}/bare", texts=False)
+
+
+@pytest.fixture
+def pushed(copied_home):
+    return copied_home(filled)
 
 
 @pytest.mark.parametrize(
     ("query", "options", "told"),
     [
-        ([1.0], {"fingerprint": "f"}, f"found a vector to search {URL}; expected a text"),
+        ([1.0], {"fingerprint": "f"}, "found a vector to search URL; expected a text"),
         (
             "visa",
             {"mode": "lexical"},
-            f"found the mode lexical for the target {URL}; expected hybrid or dense",
+            "found the mode lexical for the target URL; expected hybrid or dense",
         ),
         (
             "visa",
             {"min_score": "auto"},
-            f"found the min_score auto for the target {URL}, which has no calibration; expected a number",
+            "found the min_score auto for the target URL, which has no calibration; expected a number",
         ),
         ("visa", {"fusion": "rrf"}, f"found fusion {ONLY}"),
         ("visa", {"fingerprint": "f"}, f"found fingerprint {ONLY}"),
@@ -35,42 +44,42 @@ ONLY = f"for the target {URL}; expected it in a search of a collection only"
         ("visa", {"sort_by": "n"}, f"found sort_by {ONLY}"),
     ],
 )
-def test_a_search_that_is_refused(query, options, told):
-    with pytest.raises(InputError) as refused:
-        SearchedTarget._checked(
-            SimpleNamespace(_target=SimpleNamespace(url=URL)), SearchRequest(query, **options)
+def test_a_search_that_is_refused(pushed, query, options, told):
+    url = f"parquet://{pushed.root}/table"
+    with pushed.target(url) as target, pytest.raises(InputError) as refused:
+        target.search(query, **options)
+    assert str(refused.value) == told.replace("URL", url)
+
+
+def test_the_options_of_a_target(pushed):
+    with pushed.target(f"parquet://{pushed.root}/table") as target:
+        found = target.search(
+            "visa", 3, mode="dense", min_score=-1, why=True, pieces=True, offset=1, correct=False
         )
-    assert str(refused.value) == told
+    assert [hit.text for hit in found] == ["open a bank account"]
+    assert found[0].why is not None
 
 
-def test_the_options_of_a_target():
-    asked = SearchRequest(
-        "visa", 3, {"n": 1}, mode="dense", min_score=0.5, why=True, pieces=True, offset=2, correct=False
-    )  # fmt: skip
-    assert (
-        SearchedTarget._checked(SimpleNamespace(_target=SimpleNamespace(url=URL)), asked) is asked
-    )
-
-
-def test_a_text_is_no_list_of_queries():
-    with pytest.raises(InputError) as refused:
-        SearchedTarget.search_many(object(), "visa")
+def test_a_text_is_no_list_of_queries(pushed):
+    with (
+        pushed.target(f"parquet://{pushed.root}/table") as target,
+        pytest.raises(InputError) as refused,
+    ):
+        target.search_many("visa")
     assert str(refused.value) == "found the text 'visa'; expected a list of queries"
 
 
-def test_a_table_that_does_not_exist():
-    missing = SimpleNamespace(_target=SimpleNamespace(url=URL, live=lambda: None))
+def test_a_table_that_does_not_exist(pushed):
+    url = f"parquet://{pushed.root}/none"
     with pytest.raises(ConfigError) as refused:
-        SearchedTarget._current(missing)
-    assert str(refused.value) == f"found no table at {URL}; expected one that push or embed filled"
+        pushed.target(url)
+    assert str(refused.value) == f"found no table at {url}; expected one that push or embed filled"
 
 
-def test_a_table_without_texts_has_no_documents():
-    schema = SimpleNamespace(texts=False)
-    opened = SimpleNamespace(table=SimpleNamespace(schema=schema))
-    target = SimpleNamespace(_current=lambda: opened, _target=SimpleNamespace(url=URL))
-    with pytest.raises(ConfigError) as refused:
-        SearchedTarget.get(target, ["a"])
+def test_a_table_without_texts_has_no_documents(pushed):
+    url = f"parquet://{pushed.root}/bare"
+    with pushed.target(url) as target, pytest.raises(ConfigError) as refused:
+        target.get(["a"])
     assert str(refused.value) == (
-        f"the table at {URL} holds no texts; expected a table of a push with texts"
+        f"the table at {url} holds no texts; expected a table of a push with texts"
     )
