@@ -38,7 +38,7 @@ NOT_RUN = {
     "gem-index mcp --http --port 8081": "serves until it is interrupted",
     "gem-index mcp --http --host 0.0.0.0 --name search.example.org": "serves until it is interrupted",
 }
-"""What is left out, and why; tests of its own hold these commands (test_download.py, test_sources.py,
+"""What is left out, and why; tests of its own hold these commands (test_downloaded_vectors.py, test_sources.py,
 tests/server)."""
 
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)

@@ -95,7 +95,7 @@ PARTS = {
             "unit/formats/test_pieces_files.py",
             "unit/formats/test_spacy_files.py",
             "unit/test_data_sets.py",
-            "unit/test_download.py::test_glove_from_its_package",
+            "unit/test_downloaded_vectors.py::test_glove_from_its_package",
             "unit/test_objects.py",
             "unit/test_vector_options.py::TestLibrary::test_gensim_objects",
         ),

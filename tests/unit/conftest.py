@@ -2,6 +2,8 @@
 
 import pytest
 
+from download_server import running_server
+from gem_index.vectors import download
 from homes import create_faq, leave_empty
 
 
@@ -17,3 +19,11 @@ def home(request, copied_home, small_vectors_folder):
 def faq(home):
     """An empty collection with small word vectors."""
     return home.collection("faq")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server of one file, which downloads ask again without a pause."""
+    monkeypatch.setattr(download, "_PAUSE", 0.001)
+    with running_server() as running:
+        yield running
