@@ -14,6 +14,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["option
 
 @pytest.mark.parametrize("entry", [entry for part in PARTS.values() for entry in part.holds])
 def test_an_entry_names_tests(entry):
+    assert entry.isascii()  # pytest writes other letters of an argument as escapes
     path, *names = entry.partition("[")[0].split("::")
     file = ROOT / "tests" / path
     if not names:
