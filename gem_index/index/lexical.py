@@ -176,6 +176,7 @@ class LexicalIndex:
         writer.commit()
         writer.wait_merging_threads()
         vocabulary.write(folder, [] if old is None else [StoredVocabulary(old)])
+        vocabulary.forget()
         return documents, terms
 
     @staticmethod

@@ -29,7 +29,7 @@ from gem_index.home.key_library import Permission
 from gem_index.server.app import create_app
 from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.metrics import MULTIPROCESS
-from gem_index.server.process import prepare_process
+from gem_index.server.process import leave_out_what_stands, prepare_process
 from gem_index.server.responses import to_json
 from gem_index.server.settings import Limits
 from gem_index.targets.registry import check_target
@@ -203,6 +203,7 @@ def application() -> FastAPI:
     )
     app = application_of(options, Home(options.home))
     app.openapi()  # made now: all requests would wait for the first that asks for it or for an unknown route
+    leave_out_what_stands()
     return app
 
 

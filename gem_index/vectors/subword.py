@@ -66,7 +66,8 @@ class SubwordVectors:
                 "expected case=keep or lower, runs=word, and no limit"
             )
         self._fingerprint = fingerprint
-        self._piece_cache: dict[str, list[int]] = {}
+        # tuples, because each collection of garbage visits all lists, and no thread runs meanwhile
+        self._piece_cache: dict[str, tuple[int, ...]] = {}
 
     def __repr__(self) -> str:
         return f"SubwordVectors(any word, {self.dimension} dimensions)"
@@ -122,13 +123,13 @@ class SubwordVectors:
         """Read the tokenizer's file now instead of at the first word."""
         _ = self._tokenizer
 
-    def _pieces_of(self, word: str) -> list[int]:
+    def _pieces_of(self, word: str) -> tuple[int, ...]:
         """Return the pieces of a word, from a cache: words repeat, and splitting one costs as much as ten look-ups."""
         known = self._piece_cache.get(word)
         if known is None:
             # One word at a time: encode_batch would start threads that stay alive and cause a warning at the next fork.
             try:
-                known = self._tokenizer.encode(word, add_special_tokens=False).ids
+                known = tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)
             except BaseException:
                 # the message is made only here, because quoting a word takes as long as splitting it
                 with foreign_reader(
@@ -137,7 +138,7 @@ class SubwordVectors:
                 ):
                     raise
             if (left_out := self.pieces.left_out) is not None:
-                known = [piece for piece in known if piece != left_out]
+                known = tuple(piece for piece in known if piece != left_out)
             if len(self._piece_cache) >= _CACHED_WORDS:
                 self._piece_cache.clear()
             self._piece_cache[word] = known

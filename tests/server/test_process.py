@@ -48,5 +48,21 @@ def test_threads_share_two_heaps_and_take_short_turns(environ):
     assert turn < 0.001
 
 
+STANDING = """
+import gc, json, os, sys
+from dataclasses import asdict
+from gem_index.server import running
+os.environ[running._OPTIONS] = json.dumps(asdict(running.ServeOptions(home=sys.argv[1])))
+app = running.application()
+print(gc.get_freeze_count())
+"""
+
+
+def test_modules_and_the_application_are_left_out_of_collections_of_garbage(tmp_path):
+    command = [sys.executable, "-c", STANDING, str(tmp_path / "home")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) > 100_000
+
+
 def test_a_number_of_heaps_that_the_user_set_counts(environ):
     assert run("prepared", **environ, MALLOC_ARENA_MAX="6")[0] > 2

@@ -57,6 +57,16 @@ class TestVocabulary:
             alike = {word: alignment(asked, word) for word in words if word[0] == asked[0]}
             assert vocabulary.near(asked) == {w: n for w, n in alike.items() if n <= most}
 
+    def test_forgotten_words_are_added_again(self, tmp_path):
+        vocabulary = Vocabulary(["libraries", "passport"])
+        vocabulary.forget()
+        assert vocabulary.near("pasport") == {}
+        vocabulary.add(["passport"])
+        assert vocabulary.near("pasport") == {"passport": 1}
+        vocabulary.write(tmp_path)
+        assert StoredVocabulary(tmp_path).words("p") == ["passport"]
+        assert list(StoredVocabulary(tmp_path).letters()) == ["p"]
+
     def test_the_shortest_word_that_may_have_two_errors_has_nine_letters(self):
         vocabulary = Vocabulary(["libraries", "passport"])
         assert vocabulary.near("lybraryes") == {"libraries": 2}

@@ -1,5 +1,7 @@
 """Options of a source: their effect on look-ups, on stored vectors, and on the fingerprint."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -302,6 +304,15 @@ class TestLibrary:
     def test_words_alone_have_no_ngrams(self):
         with pytest.raises(ConfigError, match="oov is 'subword' and these vectors have no n-grams"):
             MappedVectors.from_words(WORDS, MATRIX, SourceOptions(oov="subword"))
+
+    def test_collections_of_garbage_visit_no_known_word(self):
+        source = open_wordllama()
+        source.lookup(["a"])
+        gc.collect()
+        before = len(gc.get_objects())
+        source.lookup([f"zq{i}xv" for i in range(5000)])
+        gc.collect()
+        assert len(gc.get_objects()) - before < 1000
 
     def test_words_are_forgotten_before_they_fill_the_memory(self, monkeypatch):
         monkeypatch.setattr("gem_index.vectors.subword._CACHED_WORDS", 2)
