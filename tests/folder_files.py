@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import mailbox
+import os
 import zipfile
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
 
-__all__ = ["WRITERS", "pdf_of", "write_docx"]
+import pytest
+
+__all__ = ["WRITERS", "pdf_of", "refuse_listing", "write_docx"]
 
 
 def pdf_of(*pages: str, title: str = "") -> bytes:
@@ -187,3 +190,15 @@ WRITERS: dict[str, Callable[[Path, str], None]] = {
     "a.zim": _zim,
 }
 """Writer of each kind of file, by a name for it: called with the path and a sentence."""
+
+
+def refuse_listing(monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """Let nobody list folders whose path ends so."""
+    scandir = os.scandir
+
+    def refused(path: str) -> object:
+        if str(path).endswith(ending):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)

@@ -114,7 +114,13 @@ class CollectionGroup:
         return answers
 
     def _check_field(self, name: str) -> None:
-        """Check that a document of at least one collection has a field; the error is that of the first collection."""
+        """Check that a document of at least one collection has a field.
+
+        Raises
+        ------
+        InputError
+            That of the first collection that has documents.
+        """
         errors: list[InputError] = []
         for each in self.collections:
             try:
@@ -122,7 +128,8 @@ class CollectionGroup:
                     return
             except InputError as error:
                 errors.append(error)
-        raise errors[0]
+        if errors:  # none if all documents were deleted meanwhile
+            raise errors[0]
 
 
 def _by_score(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,6 +14,7 @@ from gem_index.server.backup_folder import BackupRunningError, NoRoomError
 from gem_index.server.responses import JsonResponse
 
 __all__ = [
+    "ADVICE_FOR_ASSISTANTS",
     "ForbiddenError",
     "KnowledgeError",
     "MemoryFullError",
@@ -251,22 +253,22 @@ _ROUTES = {
 }
 """The advice of errors, with the routes and parameters of the server."""
 
-_TOOLS = {
+ADVICE_FOR_ASSISTANTS: Mapping[Action, str] = {
     **_ROUTES,
     Action.COMPACT: "the operator of the server refits it",
     Action.MAKE_COLLECTION: "list_collections names those that can be searched",
     Action.OPEN_AGAIN: "call the tool again for the new one",
     Action.REFIT: "the operator of the server refits it",
 }
-"""The advice of errors for assistants, which have tools instead of routes."""
+"""The advice of errors for assistants, which call tools instead of routes."""
 
 
-def message_for(error: Exception, *, assistant: bool = False) -> str:
-    """Return the message of an error for a client, or for an assistant that calls tools."""
+def message_for(error: Exception, advice: Mapping[Action, str] = _ROUTES) -> str:
+    """Return the message of an error for a client; ``advice`` has the words for what to do."""
     untold = next((told for kind, told in _UNTOLD if isinstance(error, kind)), None)
     if untold is not None or not isinstance(error, errors.GemIndexError):
         return untold or str(error)
-    return error.told(_TOOLS if assistant else _ROUTES)
+    return error.told(advice)
 
 
 def status_of(error: Exception) -> int:

@@ -92,18 +92,18 @@ class FilteredDocuments:
         query = select(documents.c.seq).where(
             self._mine, documents.c.seq > after, compile_where(where, documents.c.metadata)
         )
-        with _limits():
+        with _size_as_filter_error():
             rows = self._connection.execute(query.order_by(documents.c.seq))
             return np.fromiter(rows.scalars(), dtype=np.int64)
 
     def accepted_mask(
         self, where: Mapping[str, Any], metadata: Sequence[str]
     ) -> npt.NDArray[np.bool_]:
-        """Return a mask (n,) of the metadata (JSON objects) that a filter accepts."""
+        """Return a mask (n,) of the metadata (JSON objects) that a filter accepts; FilterError if it is too large."""
         table = func.json_each(json.dumps(metadata)).table_valued("key", "value")
         query = select(table.c.key).where(compile_where(where, table.c.value))
         found = np.zeros(len(metadata), np.bool_)
-        with _limits():
+        with _size_as_filter_error():
             found[np.fromiter(self._connection.scalars(query), dtype=np.int64)] = True
         return found
 
@@ -224,7 +224,7 @@ class FilteredDocuments:
 
 
 @contextmanager
-def _limits() -> Iterator[None]:
+def _size_as_filter_error() -> Iterator[None]:
     """Raise FilterError if SQLite refuses the statement of a filter because of its size."""
     try:
         yield

@@ -17,7 +17,7 @@ __all__ = ["collect_leftovers", "leave_out_what_stands"]
 
 @pytest.fixture(autouse=True, scope="module")
 def leave_out_what_stands() -> Iterator[None]:
-    """Leave out of these collections what stands before a module's tests: imported packages hold 100,000s of objects."""
+    """Leave out of these collections what stands before a module's tests: packages have many objects."""
     gc.collect()
     gc.freeze()
     yield

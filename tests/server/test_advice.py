@@ -15,7 +15,12 @@ from gem_index.errors import (
 )
 from gem_index.server import errors as server_errors
 from gem_index.server.backup_folder import BackupRunningError, NoRoomError
-from gem_index.server.errors import error_response, message_for, status_of
+from gem_index.server.errors import (
+    ADVICE_FOR_ASSISTANTS,
+    error_response,
+    message_for,
+    status_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_clients_are_told_routes(action, values, told):
 )
 def test_assistants_are_told_tools_where_clients_are_told_routes(action, told):
     error = InputError("x", Advice(action, {"collection": "faq"}))
-    assert message_for(error, assistant=True) == f"x: {told}"
+    assert message_for(error, ADVICE_FOR_ASSISTANTS) == f"x: {told}"
 
 
 def test_an_unknown_name():

@@ -9,7 +9,7 @@ from gem_index.converting import ConversionError
 from gem_index.errors import ConfigError, InputError, MissingExtraError, UnreadableFileError
 from gem_index.readers import DocumentReader, FolderReader
 from gem_index.readers.inputs import Inputs
-from tests.folder_files import WRITERS, pdf_of
+from tests.folder_files import WRITERS, pdf_of, refuse_listing
 
 
 @pytest.fixture
@@ -461,14 +461,7 @@ class TestBadFiles:
 
     def test_what_could_not_be_looked_at_is_not_pruned(self, faq, folder, monkeypatch):
         faq.upsert(FolderReader(folder))
-        scandir = os.scandir
-
-        def refused(path):
-            if str(path).endswith("law"):
-                raise PermissionError(13, "Permission denied", str(path))
-            return scandir(path)
-
-        monkeypatch.setattr(os, "scandir", refused)
+        refuse_listing(monkeypatch, "law")
         reader = FolderReader(folder, on_problem=lambda _: None)
         assert counts(faq.upsert(reader, prune=True)) == (0, 0, 2, 0)
         assert reader.unseen == ["law"]

@@ -1,6 +1,5 @@
 """What an upsert of folders and queries tells, and which stored documents it takes for gone."""
 
-import os
 import sqlite3
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from gem_index.errors import ConfigError, InputError
 from gem_index.readers import DocumentReader, FolderReader, QueryReader
 from gem_index.readers.inputs import Inputs
+from tests.folder_files import refuse_listing
 
 
 @pytest.fixture
@@ -99,14 +99,7 @@ def test_only_what_lies_in_an_unreadable_folder_counts_as_not_seen(faq, tmp_path
     folder_of(root / "laws", bank="a bank")
     faq.upsert(FolderReader(root))
     (root / "laws" / "bank.txt").unlink()
-    scandir = os.scandir
-
-    def refused(path):
-        if str(path).endswith("law"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refused)
+    refuse_listing(monkeypatch, "law")
     report = faq.upsert(FolderReader(root, on_problem=lambda _: None), prune=True)
     assert (report.unchanged, report.deleted) == (1, 1)
     assert sorted(each.id for each in faq.documents()) == ["a.txt", "law/visa.txt"]

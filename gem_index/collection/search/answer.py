@@ -17,6 +17,7 @@ from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.search.best_pieces import with_pieces
 from gem_index.collection.search.corrections import corrections, replace_words
 from gem_index.collection.search.field_filter import FieldFilter, accepted_documents
+from gem_index.collection.search.metadata_reader import MetadataReader
 from gem_index.collection.search.modes import Hit, Search, query_vectors
 from gem_index.collection.search.ordering import Boost, boosted, lacks_field, sorted_by
 from gem_index.collection.search.passages import rerank_hits
@@ -107,7 +108,8 @@ def _ordered(
         return page
     if lacks_field(page, asked.sort_by):
         with access.reading() as rows:
-            rows.documents.check_field(asked.sort_by.removeprefix("-"))
+            # raises an error if no document has the field
+            MetadataReader(access, rows).count_by(asked.sort_by.removeprefix("-"), None, None)
     return sorted_by(page, asked.sort_by)
 
 

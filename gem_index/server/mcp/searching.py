@@ -13,7 +13,7 @@ from gem_index.collection.state.metadata_fields import MetadataField
 from gem_index.errors import GemIndexError
 from gem_index.home.collection_group import CollectionGroup
 from gem_index.server.encoding import SHORT
-from gem_index.server.errors import message_for
+from gem_index.server.errors import ADVICE_FOR_ASSISTANTS, message_for
 from gem_index.server.mcp.explaining import WordPair, pairs_of
 from gem_index.server.mcp.shared import (
     Answer,
@@ -91,14 +91,8 @@ async def list_collections(shared: SharedCollections, _asked: ListArguments) -> 
             )
             rows.append(_size(table.name, "", number, fields))
         except GemIndexError as error:  # the assistant can still use the others
-            rows.append(
-                _size(
-                    table.name,
-                    f"It cannot be searched now: {message_for(error, assistant=True)}",
-                    0,
-                    [],
-                )
-            )
+            problem = message_for(error, ADVICE_FOR_ASSISTANTS)
+            rows.append(_size(table.name, f"It cannot be searched now: {problem}", 0, []))
     return ListAnswer(collections=rows)
 
 

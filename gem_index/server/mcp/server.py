@@ -29,7 +29,7 @@ from gem_index.errors.quoting import quoted
 from gem_index.home import Home
 from gem_index.server.bodies import expectation
 from gem_index.server.context import ServerContext
-from gem_index.server.errors import ForbiddenError, message_for
+from gem_index.server.errors import ADVICE_FOR_ASSISTANTS, ForbiddenError, message_for
 from gem_index.server.guard import log_server_error, note_failure
 from gem_index.server.mcp.shared import SharedCollections, ToolKind
 from gem_index.server.mcp.tools import TOOLS
@@ -118,7 +118,7 @@ def mcp_server(
             return await _answer(kind, shared, call.arguments or {})
         except GemIndexError as error:
             log_server_error(error, str(asked.request_id))
-            return _failure(message_for(error, assistant=True))
+            return _failure(message_for(error, ADVICE_FOR_ASSISTANTS))
         except Exception as error:  # noqa: BLE001 - the server outlives its requests
             note_failure(error, str(asked.request_id))
             return _failure("the server failed; its log says where")
