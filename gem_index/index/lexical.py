@@ -18,7 +18,7 @@ from gem_index.common.forking import cached_property
 from gem_index.errors import Action, Advice, CorruptionError, DiskError
 from gem_index.errors.quoting import quoted_error
 from gem_index.index.hits import Hits, Ids, among
-from gem_index.index.vocabulary import VOCABULARY, StoredVocabulary, Vocabulary, words_to_keep
+from gem_index.index.vocabulary import VOCABULARY, StoredVocabulary, WordsToStore
 from gem_index.text.analyzer import FIRST, Analyzer
 
 __all__ = ["LexicalIndex"]
@@ -161,13 +161,13 @@ class LexicalIndex:
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(_schema(), _ID, dead.tolist())
             )
-        vocabulary = Vocabulary()
+        words = WordsToStore()
         documents = terms = 0
         for ids, texts in blocks:
             for identifier, text in zip(ids.tolist(), texts, strict=True):
                 tokens = analyzer.tokens(text)
                 terms += len(tokens)
-                vocabulary.add(words_to_keep(tokens))
+                words.add(tokens)
                 document = tantivy.Document()
                 document.add_text(_TEXT, " ".join(tokens))
                 document.add_unsigned(_ID, identifier)
@@ -175,8 +175,7 @@ class LexicalIndex:
             documents += len(ids)
         writer.commit()
         writer.wait_merging_threads()
-        vocabulary.write(folder, [] if old is None else [StoredVocabulary(old)])
-        vocabulary.forget()
+        words.write(folder, [] if old is None else [old])
         return documents, terms
 
     @staticmethod
@@ -199,7 +198,7 @@ class LexicalIndex:
         }
         (folder / _META).write_text(json.dumps(whole))
         (folder / _FILES).write_text(json.dumps(sorted(set(files))))
-        Vocabulary().write(folder, [StoredVocabulary(part) for part in parts])
+        WordsToStore().write(folder, parts)
 
     @classmethod
     def open(cls, folder: Path) -> LexicalIndex:

@@ -45,7 +45,7 @@ def test_threads_share_two_heaps_and_take_short_turns(environ):
     assert run(**environ)[0] > 2  # each thread has its own
     heaps, turn = run("prepared", **environ)
     assert heaps <= 1  # beside the one of the main thread
-    assert turn < 0.001
+    assert turn <= 0.0002  # work that writes every 0.3 ms would not give way to a longer one
 
 
 STANDING = """

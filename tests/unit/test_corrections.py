@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import random
 import string
-from contextlib import suppress
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from gem_index.errors import CorruptionError
-from gem_index.index.vocabulary import StoredVocabulary, Vocabulary, may_be_mistyped
+from gem_index.index.vocabulary import StoredVocabulary, Vocabulary, WordsToStore, may_be_mistyped
 from gem_index.text.analyzer import ENGLISH, Analyzer
 from gem_index.text.tokens import WeightedText
 
@@ -46,6 +46,17 @@ def faq(home):
     return home.collection("faq")
 
 
+LETTERS = str.maketrans(string.digits, string.ascii_lowercase[:10])
+
+
+def store(words, folder, others=()):
+    """Write a file of words into a folder, and return what it has stored."""
+    new = WordsToStore()
+    new.add(words)
+    new.write(folder, others)
+    return StoredVocabulary(folder)
+
+
 class TestVocabulary:
     def test_near_words_are_those_of_the_definition(self):
         draw = random.Random(8)
@@ -57,16 +68,6 @@ class TestVocabulary:
             alike = {word: alignment(asked, word) for word in words if word[0] == asked[0]}
             assert vocabulary.near(asked) == {w: n for w, n in alike.items() if n <= most}
 
-    def test_forgotten_words_are_added_again(self, tmp_path):
-        vocabulary = Vocabulary(["libraries", "passport"])
-        vocabulary.forget()
-        assert vocabulary.near("pasport") == {}
-        vocabulary.add(["passport"])
-        assert vocabulary.near("pasport") == {"passport": 1}
-        vocabulary.write(tmp_path)
-        assert StoredVocabulary(tmp_path).words("p") == ["passport"]
-        assert list(StoredVocabulary(tmp_path).letters()) == ["p"]
-
     def test_the_shortest_word_that_may_have_two_errors_has_nine_letters(self):
         vocabulary = Vocabulary(["libraries", "passport"])
         assert vocabulary.near("lybraryes") == {"libraries": 2}
@@ -74,48 +75,67 @@ class TestVocabulary:
         assert vocabulary.near("pazsport") == {"passport": 1}
 
     def test_words_come_back_from_a_file(self, tmp_path):
-        words = ["zebra", "müll", "Größe", "passport", "zeal", "ärger", "𐌰𐌱𐌲𐌳", "paß"]
-        Vocabulary(words).write(tmp_path)
-        stored = StoredVocabulary(tmp_path)
+        words = ["zebra", "müll", "Größe", "passport", "zeal", "ärger", "𐌰𐌱𐌲𐌳", "spaß"]
+        stored = store([*words, "paß", "2024", "a" * 41], tmp_path)
         assert (tmp_path / "vocabulary.txt").read_text().split() == sorted(words)
-        assert list(stored.letters()) == ["G", "m", "p", "z", "ä", "𐌰"]
-        assert {letter: stored.words(letter) for letter in "Gmpzä𐌰"} == {
-            letter: sorted(word for word in words if word[0] == letter) for letter in "Gmpzä𐌰"
+        assert {letter: stored.words(letter) for letter in "Gmpszä𐌰"} == {
+            letter: sorted(word for word in words if word[0] == letter) for letter in "Gmpszä𐌰"
         }
         assert [stored.words(letter) for letter in "aAnq~ö中𐎀"] == [[]] * 8
-        assert not list(StoredVocabulary(tmp_path / "none").letters())
+        assert StoredVocabulary(tmp_path / "none").words("p") == []
 
     def test_a_stored_vocabulary_has_the_near_words_of_one_in_memory(self, tmp_path):
         draw = random.Random(9)
         words = {"".join(draw.choices("abcdeäß", k=draw.randrange(4, 12))) for _ in range(3000)}
-        Vocabulary(words).write(tmp_path)
-        stored, whole = StoredVocabulary(tmp_path), Vocabulary(words)
-        assert [word for letter in stored.letters() for word in stored.words(letter)] == sorted(
-            words
-        )
+        stored, whole = store(words, tmp_path), Vocabulary(words)
+        assert [word for letter in "abcdeßä" for word in stored.words(letter)] == sorted(words)
         for asked in sorted(words)[::100]:
             assert stored.near(asked) == whole.near(asked)
 
     @pytest.mark.parametrize("count", [0, 1, 2, 3])
     def test_any_number_of_words_can_be_stored(self, tmp_path, count):
         words = ["alpha", "beta", "gamma"][:count]
-        Vocabulary(words).write(tmp_path)
-        stored = StoredVocabulary(tmp_path)
-        assert [stored.words(letter) for letter in stored.letters()] == [[word] for word in words]
+        stored = store(words, tmp_path)
+        assert [stored.words(word[0]) for word in words] == [[word] for word in words]
         assert stored.near("gamme") == ({"gamma": 1} if count == 3 else {})
 
     def test_new_words_join_stored_ones(self, tmp_path):
         for name, words in (("old", ["beta", "gamma"]), ("older", ["alpha", "beta"])):
             (tmp_path / name).mkdir()
-            Vocabulary(words).write(tmp_path / name)
-        stored = [StoredVocabulary(tmp_path / name) for name in ("old", "older")]
-        Vocabulary(["bravo", "gamma", "delta"]).write(tmp_path, stored)
+            store(words, tmp_path / name)
+        folders = [tmp_path / name for name in ("old", "older", "without words")]
+        store(["bravo", "gamma", "delta"], tmp_path, folders)
         expected = "alpha\nbeta\nbravo\ndelta\ngamma\n"
         assert (tmp_path / "vocabulary.txt").read_text() == expected
 
+    def test_more_words_than_a_run_holds(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("gem_index.index.vocabulary._RUN", 20)
+        draw = random.Random(10)
+        texts = [
+            ["".join(draw.choices("abc", k=draw.randrange(3, 6))) for _ in range(7)]
+            for _ in range(60)
+        ]
+        new = WordsToStore()
+        for words in texts:
+            new.add(words)
+        new.write(tmp_path)
+        kept = {word for words in texts for word in words if len(word) > 3}
+        assert (tmp_path / "vocabulary.txt").read_text() == "".join(f"{w}\n" for w in sorted(kept))
+
+    def test_many_words_take_little_memory(self, tmp_path):
+        new = WordsToStore()
+        tracemalloc.start()
+        try:
+            for place in range(120):  # a set of these 120,000 words takes 10 MB
+                new.add(f"{place:03}{each:03}".translate(LETTERS) for each in range(1000))
+            new.write(tmp_path)
+            assert tracemalloc.get_traced_memory()[1] < 5e6
+        finally:
+            tracemalloc.stop()
+        assert len((tmp_path / "vocabulary.txt").read_text().split()) == 120_000
+
     def test_the_file_is_closed_with_the_last_use(self, tmp_path):
-        Vocabulary(["alpha", "beta"]).write(tmp_path)
-        stored = StoredVocabulary(tmp_path)
+        stored = store(["alpha", "beta"], tmp_path)
         path = str(tmp_path / "vocabulary.txt")
         assert [stored.near(word) for word in ("bete", "betaa", "bete")] == [{"beta": 1}] * 3
         assert path in Path("/proc/self/maps").read_text()
@@ -127,8 +147,7 @@ class TestVocabulary:
             gc.enable()
 
     def test_the_file_may_be_removed(self, tmp_path):
-        Vocabulary(["alpha", "beta"]).write(tmp_path)
-        stored = StoredVocabulary(tmp_path)
+        stored = store(["alpha", "beta"], tmp_path)
         (tmp_path / "vocabulary.txt").unlink()
         assert stored.words("b") == ["beta"]
 
@@ -138,8 +157,6 @@ class TestVocabulary:
     def test_a_damaged_file_ends(self, tmp_path, data):
         (tmp_path / "vocabulary.txt").write_bytes(data)
         stored = StoredVocabulary(tmp_path)
-        with suppress(UnicodeDecodeError):
-            assert len(list(stored.letters())) < 4
         assert stored.words("q") == []
 
     @pytest.mark.parametrize(
