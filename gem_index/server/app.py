@@ -58,6 +58,7 @@ from gem_index.server.metrics import Metrics
 from gem_index.server.models import DEFAULT
 from gem_index.server.origins import Origins
 from gem_index.server.paths import nearest
+from gem_index.server.process import give_memory_back
 from gem_index.server.responses import JsonResponse
 from gem_index.server.routing import READ
 from gem_index.server.security import KeyRing
@@ -118,11 +119,15 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.encode(DEFAULT, ["a text"])  # the first request does not wait for the kernels
-        noting = asyncio.create_task(_note_waiting(context, metrics))
+        beside = [
+            asyncio.create_task(_note_waiting(context, metrics)),
+            asyncio.create_task(give_memory_back()),
+        ]
         app.state.ready = True
         yield
         app.state.ready = False
-        noting.cancel()
+        for task in beside:
+            task.cancel()
         if not await context.close():
             end_process()
 

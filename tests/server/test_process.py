@@ -64,5 +64,27 @@ def test_modules_and_the_application_are_left_out_of_collections_of_garbage(tmp_
     assert int(done.stdout) > 100_000
 
 
+FREED = """
+import asyncio, contextlib
+from pathlib import Path
+from gem_index.server.process import give_memory_back
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) >> 8  # MiB, for pages of 4 KiB
+blocks = [bytes(2000) for _ in range(50_000)]
+last = blocks.pop()  # glibc gives back nothing beneath it
+del blocks
+before = resident()
+with contextlib.suppress(TimeoutError):
+    asyncio.run(asyncio.wait_for(give_memory_back(), 0.2))
+print(before - resident())
+"""
+
+
+def test_free_memory_is_given_back_to_the_system():
+    command = [sys.executable, "-c", FREED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert int(done.stdout) > 70
+
+
 def test_a_number_of_heaps_that_the_user_set_counts(environ):
     assert run("prepared", **environ, MALLOC_ARENA_MAX="6")[0] > 2
