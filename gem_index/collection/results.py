@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from gem_index.collection.piece_rows import piece_fields, piece_id
@@ -29,6 +29,7 @@ __all__ = [
 
 # fields that to_dict leaves out if they are None
 _OPTIONAL = ("piece", "passage", "weak", "collection")
+_PARTS = ("why", "piece", "passage")  # fields that have fields
 
 
 @dataclass(frozen=True)
@@ -122,13 +123,14 @@ class SearchResult:
         why, similar : bool
             Whether to include these fields.
         """
-        row = asdict(self)
+        shown = {"why": why, "similar": similar}
+        shown |= {name: getattr(self, name) is not None for name in _OPTIONAL}
+        names = [field.name for field in fields(self) if shown.get(field.name, True)]
+        row = {name: getattr(self, name) for name in names}
+        row["metadata"] = dict(self.metadata)  # asdict of the whole would copy it value by value
+        row |= {name: asdict(row[name]) for name in _PARTS if row.get(name) is not None}
         if isinstance(self.text, WeightedText):
             row["weights"] = self.text.weights
-        included = {"why": why, "similar": similar}
-        included |= {name: getattr(self, name) is not None for name in _OPTIONAL}
-        for name in (name for name, shown in included.items() if not shown):
-            del row[name]
         return row
 
     def __repr__(self) -> str:

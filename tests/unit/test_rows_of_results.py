@@ -231,3 +231,12 @@ def test_results_in_a_notebook_and_of_the_same_query():
         {"vpn": ("network",)},
     )
     assert (SearchResults().corrected, SearchResults().synonyms) == ({}, {})
+
+
+def test_the_metadata_of_a_row_can_be_changed_without_the_result():
+    found = SearchResult("a", 0.5, "a text", {"place": "Rome"}, cosine=0.4)
+    row = found.to_dict()
+    row["metadata"]["place"] = "Bern"
+    assert found.metadata == {"place": "Rome"}
+    expected = {"id": "a", "score": 0.5, "text": "a text", "metadata": {"place": "Bern"}}
+    assert row == {**expected, "cosine": 0.4, "bm25": None}
