@@ -20,6 +20,7 @@ _FIELD_OPTIONS = ("--id-field", "--text-field")
 
 COMMANDS = {
     Action.ADD_OR_DROP: "add to it with gem-index add, or drop it first",
+    Action.BUILD_AGAIN: "run the same command again",
     Action.CALIBRATE: "run: gem-index calibrate {collection}",
     Action.CHECK_HOME: "check it with gem-index verify",
     Action.CHOOSE_HOME: "choose another with GEM_INDEX_HOME or --home",

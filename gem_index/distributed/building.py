@@ -14,7 +14,6 @@ from filelock import FileLock, Timeout
 from gem_index.collection import Collection
 from gem_index.collection.results import UpsertReport
 from gem_index.collection.write.adopting import ingest_shards
-from gem_index.collection.write.building import use_language
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.document_parts import DocumentPart, write_documents
 from gem_index.distributed.fitting import fit_partitions
@@ -178,7 +177,8 @@ def _analyzer(collection: Collection, parts: Sequence[DocumentPart]) -> Analyzer
         return own
     documents = chain.from_iterable(part.documents() for part in parts)
     found = Analyzer(detect_language(document.text for document in documents).language)
-    use_language(access, found.language)
+    with access.writing() as rows:
+        rows.names.use_text_settings(access.id, {"analysis": found.stored})
     return found
 
 

@@ -13,6 +13,7 @@ class Action(Enum):
     """All kinds of advice, in the words for Python; braces stand for the values of an advice."""
 
     ADD_OR_DROP = "add to it with home.collection({collection!r}).upsert(documents), or drop it first with home.drop"
+    BUILD_AGAIN = "call home.build({collection!r}, documents) again with the same choices"
     CALIBRATE = "call home.collection({collection!r}).calibrate()"
     CHECK_HOME = "check it with home.verify()"
     CHOOSE_HOME = "choose another with Home(root) or GEM_INDEX_HOME"

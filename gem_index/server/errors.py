@@ -226,6 +226,7 @@ _UNTOLD: tuple[tuple[type[Exception], str], ...] = (
 _ROUTES = {
     Action.ADD_OR_DROP: "add to it with PUT /collections/{collection}/documents, or drop it first with DELETE "
     "/collections/{collection}",
+    Action.BUILD_AGAIN: "build it again in the server's home",
     Action.CALIBRATE: "calibrate it in the server's home",
     Action.COMPACT: "POST /collections/{collection}/refit",
     Action.FETCH_VECTORS: "add them to the server's home",

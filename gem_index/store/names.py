@@ -18,7 +18,14 @@ from sqlalchemy import (
     update,
 )
 
-from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord, SourceRecord, now
+from gem_index.store.records import (
+    CollectionRecord,
+    ModelRecord,
+    SnapshotRecord,
+    SourceRecord,
+    TextSettings,
+    now,
+)
 from gem_index.store.schema import (
     collections,
     documents,
@@ -183,17 +190,10 @@ class CollectionRepository:
             update(collections).where(collections.c.id == collection_id).values(reading=reading)
         )
 
-    def use_chunking(self, collection_id: int, chunking: str) -> None:
-        """Set the chunking of the collection."""
-        self._connection.execute(
-            update(collections).where(collections.c.id == collection_id).values(cutting=chunking)
-        )
-
-    def use_analyzer(self, collection_id: int, analysis: str) -> None:
-        """Set how texts become terms."""
-        self._connection.execute(
-            update(collections).where(collections.c.id == collection_id).values(analysis=analysis)
-        )
+    def use_text_settings(self, collection_id: int, settings: TextSettings) -> None:
+        """Set what the collection does with texts."""
+        chosen = update(collections).where(collections.c.id == collection_id)
+        self._connection.execute(chosen.values(**settings))
 
     def use_description(self, collection_id: int, description: str) -> None:
         """Set the description of the collection."""

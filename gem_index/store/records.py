@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
@@ -16,6 +17,7 @@ __all__ = [
     "SnapshotRecord",
     "SourceRecord",
     "StoredDocument",
+    "TextSettings",
     "now",
 ]
 
@@ -73,6 +75,13 @@ class ModelRecord:
     def encoders(self) -> tuple[ModelRecord, ...]:
         """The parts of the model, or the model itself if it has none."""
         return self.parts or (self,)
+
+
+class TextSettings(TypedDict, total=False):
+    """What a collection does with texts, as JSON: the chunking, and how texts become terms; or one of them."""
+
+    cutting: str
+    analysis: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ import pytest
 
 from gem_index import Document, GemEncoder, Home
 from gem_index.collection.state import texts
-from gem_index.collection.write.building import use_chunking, use_index
+from gem_index.collection.write.building import use_index
 from gem_index.index import checkpoint
 from gem_index.text.chunking import Chunking
 
@@ -106,8 +106,7 @@ def test_starts_again_when_the_documents_changed(made, work):
 def test_starts_again_when_the_chunking_changed(made, work):
     collection = made("home")
     cut(collection, work, 60)
-    assert use_chunking(collection.access, Chunking(10))
-    collection.refit()
+    Home(collection.access.workspace.root).build("c", [], chunking=Chunking(10))
     assert work.fits == 1
     assert collection.verify() == []
     assert collection.search("at the bank", 1, pieces=True)[0].piece is not None

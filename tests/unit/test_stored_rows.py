@@ -257,8 +257,6 @@ class TestCollections:
         settings = {
             "use_index": ("index_kind", "flat"),
             "use_reading": ("reading", '{"a": 1}'),
-            "use_chunking": ("cutting", '{"size": 9}'),
-            "use_analyzer": ("analysis", '{"language": "de"}'),
             "use_description": ("description", "about"),
             "use_calibration": ("calibration", '{"weak": 1}'),
             "use_synonyms": ("synonyms", "[]"),
@@ -266,7 +264,10 @@ class TestCollections:
         for method, (_, value) in settings.items():
             getattr(collections, method)(before.id, value)
         collections.use_model(before.id, before.model_id, 5, 4)
+        collections.use_text_settings(before.id, {"cutting": '{"size": 9}'})
+        collections.use_text_settings(before.id, {"analysis": '{"language": "de"}'})
         now = collections.get(before.id)
+        assert (now.cutting, now.analysis) == ('{"size": 9}', '{"language": "de"}')
         for name, value in settings.values():
             assert getattr(now, name) == value
         assert (now.fitted_seq, now.fitted_documents, now.map_directory) == (5, 4, "map-5-4")

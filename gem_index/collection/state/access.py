@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -23,7 +23,7 @@ from gem_index.gem.combined import Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.store.documents import DocumentRepository
 from gem_index.store.names import CollectionRepository, ModelRepository
-from gem_index.store.records import CollectionRecord, ModelRecord
+from gem_index.store.records import CollectionRecord, ModelRecord, TextSettings
 from gem_index.store.sources import SourceRepository
 from gem_index.store.workspace import Workspace
 
@@ -75,6 +75,10 @@ class CollectionRows:
         return index_fingerprint(
             self.model().fingerprint, self.record.chunking, self.record.analyzer
         )
+
+    def with_text_settings(self, settings: TextSettings) -> CollectionRows:
+        """Return these rows with other settings than the stored ones."""
+        return replace(self, record=replace(self.record, **settings))
 
     def counts(self) -> Counts:
         """Count the documents, without reading them: the number in the snapshot is stored in the snapshot's row."""

@@ -9,19 +9,20 @@ from dataclasses import replace
 from typing import Any
 
 from gem_index.collection.results import UpsertReport
-from gem_index.collection.state.access import CollectionAccess
+from gem_index.collection.state.access import CollectionAccess, CollectionRows
 from gem_index.collection.state.models import open_vectors, record_of
 from gem_index.collection.state.piece_encoder import expected_pieces
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.choice import NEW_CHUNKING, CollectionChoice, check_agreement
 from gem_index.collection.write.intake import Intake
-from gem_index.collection.write.writing import detect_analyzer, refit, upsert
+from gem_index.collection.write.writing import detected_language, refit, upsert
 from gem_index.errors import Action, DiskError, GemIndexError, InputError, NotIndexedError
 from gem_index.gem.specification import EncoderSpec, make_encoder
 from gem_index.index.kinds import AUTOMATIC, check_kind, resolve_kind
 from gem_index.progress import Progress
 from gem_index.readers import DocumentReader
 from gem_index.store.names import CollectionRepository, ModelRepository
+from gem_index.store.records import TextSettings
 from gem_index.store.workspace import Workspace, check_name
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.chunking import Chunking
@@ -36,9 +37,7 @@ __all__ = [
     "create",
     "drop",
     "keep_reading",
-    "use_chunking",
     "use_index",
-    "use_language",
 ]
 
 
@@ -60,7 +59,7 @@ def create(
             name,
             model_id,
             choice.index or AUTOMATIC,
-            chunking=json.dumps((choice.chunking or NEW_CHUNKING).fields, sort_keys=True),
+            chunking=_stored(choice.chunking or NEW_CHUNKING),
             analysis=choice.analyzer.stored,
         )
     return CollectionAccess(workspace, record)
@@ -143,7 +142,7 @@ def _finish(
     progress: Progress | None,
 ) -> UpsertReport:
     """Store the reading options, then fit and index the documents; NotIndexedError if the fit or the index fails."""
-    with as_not_indexed(access.name, report.documents, Action.REFIT):
+    with as_not_indexed(access.name, report.documents, choice.to_repeat):
         if reading is not None:
             # stored only after the reading, which finds the types of columns
             keep_reading(access, reading.choices)
@@ -201,24 +200,6 @@ def use_index(access: CollectionAccess, kind: str) -> bool:
     return snapshot is None or snapshot.kind != wanted
 
 
-def use_chunking(access: CollectionAccess, chunking: Chunking) -> bool:
-    """Set the chunking; return True if it has changed, because then all texts must be encoded again."""
-    with access.writing() as rows:
-        if rows.record.chunking == chunking:
-            return False
-        rows.names.use_chunking(access.id, json.dumps(chunking.fields, sort_keys=True))
-    return True
-
-
-def use_language(access: CollectionAccess, language: str) -> bool:
-    """Set or detect the language of a collection; return True if the terms of the texts change."""
-    with access.writing() as rows:
-        before = rows.record.analyzer
-        rows.names.use_analyzer(access.id, Analyzer(language).stored)
-        detect_analyzer(access.rows(rows.connection))
-        return access.rows(rows.connection).record.analyzer != before
-
-
 def keep_reading(access: CollectionAccess, reading: Mapping[str, Any]) -> None:
     """Store the options for reading the collection's files; see :attr:`gem_index.Collection.reading`."""
     text = json.dumps(reading, sort_keys=True)
@@ -232,12 +213,33 @@ def bring_up_to_date(
 ) -> None:
     """Refit the collection if a document, the index kind, the chunking or the language has changed."""
     changed = choice.index is not None and use_index(access, choice.index)
-    changed |= choice.chunking is not None and use_chunking(access, choice.chunking)
-    changed |= choice.language is not None and use_language(access, choice.language)
     with access.reading() as rows:
+        settings = _chosen_settings(rows, choice)
         stale = rows.changed_since_fit()
-    if changed or stale:
-        refit(access, progress)
+    if changed or settings or stale:
+        refit(access, progress, settings)
+
+
+def _chosen_settings(rows: CollectionRows, choice: CollectionChoice) -> TextSettings:
+    """Return the chosen chunking and language that differ from those of the collection.
+
+    They are stored only with the new index: with a stored setting that the index does not have, each search would encode
+    all texts.
+    """
+    record, settings = rows.record, TextSettings()
+    if choice.chunking is not None and choice.chunking != record.chunking:
+        settings["cutting"] = _stored(choice.chunking)
+    if choice.language is not None:
+        analysis = choice.analyzer.stored
+        found = detected_language(rows.with_text_settings({"analysis": analysis}))
+        analyzer = choice.analyzer if found is None else Analyzer(found.language)
+        if analyzer != record.analyzer:
+            settings["analysis"] = analyzer.stored
+    return settings
+
+
+def _stored(chunking: Chunking) -> str:
+    return json.dumps(chunking.fields, sort_keys=True)
 
 
 @contextmanager

@@ -50,6 +50,12 @@ class CollectionChoice:
         return Analyzer(self.language or AUTO)
 
     @property
+    def to_repeat(self) -> Action:
+        """What completes a build that has stored the documents, but not their index and with it the choice."""
+        kept = self.chunking is None and self.language is None
+        return Action.REFIT if kept else Action.BUILD_AGAIN
+
+    @property
     def specs(self) -> tuple[EncoderSpec, ...]:
         """The encoders of a new collection."""
         return encoder_specs(self.vectors, self.config, DEFAULT_VECTORS)

@@ -24,9 +24,11 @@ from gem_index.index.snapshot import FileTable, Snapshot
 from gem_index.index.snapshot_writing import Blocks, NewSnapshot, join_snapshots, write_snapshot
 from gem_index.progress import Progress
 from gem_index.store.names import ModelRepository
-from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord
+from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecord, TextSettings
 
-__all__ = ["publish", "publish_in"]
+__all__ = ["AS_STORED", "publish", "publish_in"]
+
+AS_STORED: TextSettings = {}
 
 _LOG = logging.getLogger(__name__)
 
@@ -95,6 +97,7 @@ def publish(
     model: ModelRecord | None = None,
     progress: Progress | None = None,
     *,
+    settings: TextSettings = AS_STORED,
     reuse: bool = True,
     unfinished: RefitCheckpoint | None = None,
     shards: Sequence[Path] = (),
@@ -112,6 +115,8 @@ def publish(
     model : ModelRecord, optional
         The stored form of a new encoder, which was fitted on the same texts.
     progress : callable, optional
+    settings : TextSettings
+        Other settings than the stored ones; they are stored with the switch.
     reuse : bool
         Copy vectors and words from the snapshot in use if the same encoder made it.
     unfinished : RefitCheckpoint, optional
@@ -120,9 +125,12 @@ def publish(
         Snapshots that other machines built; together they have all documents, in their order.
     """
     with access.reading() as rows:
-        plan = _plan(access, rows, encoder, progress, reuse, unfinished, shards)
+        chosen = rows.with_text_settings(settings)
+        plan = _plan(access, chosen, encoder, progress, reuse, unfinished, shards)
         snapshot = _write(access, plan)
     with access.writing_rows() as rows:
+        if settings:
+            rows.names.use_text_settings(access.id, settings)
         if model is not None:
             models = ModelRepository(rows.connection)
             model_id = models.add(model)

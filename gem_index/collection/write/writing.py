@@ -17,19 +17,20 @@ from gem_index.collection.state.models import open_unfitted, record_of
 from gem_index.collection.state.piece_encoder import PieceEncoder
 from gem_index.collection.state.texts import CollectionTexts
 from gem_index.collection.write.intake import Intake, take_in
-from gem_index.collection.write.publish import publish, publish_in
+from gem_index.collection.write.publish import AS_STORED, publish, publish_in
 from gem_index.collection.write.refit_checkpoint import RefitCheckpoint
 from gem_index.documents import check_ids
 from gem_index.errors import GemIndexError, InputError
 from gem_index.files.publishing import disk_errors
 from gem_index.progress import Progress
+from gem_index.store.records import TextSettings
 from gem_index.text.analyzer import Analyzer
 from gem_index.text.languages import SAMPLED, DetectedLanguage, detect_language
 
 __all__ = [
     "compact",
     "delete",
-    "detect_analyzer",
+    "detected_language",
     "index_errors",
     "refit",
     "shorten_tail",
@@ -65,7 +66,10 @@ def upsert(
         writing = rows.documents.upserting(intake.on_existing, rows.record.chunking)
         deleted = take_in(rows, intake, writing, progress)
         changed = writing.counts
-        detected = detect_analyzer(rows)
+        detected = detected_language(rows)
+        if detected is not None:
+            analysis = Analyzer(detected.language).stored
+            rows.names.use_text_settings(access.id, {"analysis": analysis})
         failed = shorten_tail(access, rows.connection, progress) if index else None
         # read before the commit: an error after the commit would suggest that nothing was stored
         fingerprint = rows.model().fingerprint
@@ -86,14 +90,12 @@ def upsert(
     )
 
 
-def detect_analyzer(rows: CollectionRows) -> DetectedLanguage | None:
-    """Detect, store and return the language; None if the collection has a fixed language or no documents."""
+def detected_language(rows: CollectionRows) -> DetectedLanguage | None:
+    """Return the language of the documents; None if the collection has a fixed language or no documents."""
     texts = CollectionTexts(rows.documents)
     if not rows.record.analyzer.detects or not len(texts):
         return None
-    found = detect_language(texts.sample(SAMPLED))
-    rows.names.use_analyzer(rows.record.id, Analyzer(found.language).stored)
-    return found
+    return detect_language(texts.sample(SAMPLED))
 
 
 def delete(
@@ -126,10 +128,23 @@ def delete(
     return DeleteReport(deleted, tuple(missing))
 
 
-def refit(access: CollectionAccess, progress: Progress | None) -> None:
-    """Fit the model on the present texts and index them; see :meth:`gem_index.Collection.refit`."""
+def refit(
+    access: CollectionAccess,
+    progress: Progress | None,
+    settings: TextSettings = AS_STORED,
+) -> None:
+    """Fit the model on the present texts and index them; see :meth:`gem_index.Collection.refit`.
+
+    Parameters
+    ----------
+    access : CollectionAccess
+    progress : callable, optional
+    settings : TextSettings
+        Other settings than the stored ones; they are stored when searches switch to the new index.
+    """
     with access.workspace.write_lock():
-        with access.reading() as rows:
+        with access.reading() as stored:
+            rows = stored.with_text_settings(settings)
             model, texts = rows.model(), CollectionTexts(rows.documents)
             if not len(texts):
                 raise InputError(
@@ -142,7 +157,7 @@ def refit(access: CollectionAccess, progress: Progress | None) -> None:
                 fresh, lambda: fresh.fit(pieces.of_all(texts.all(progress)))
             )
         record = record_of(encoder, [part.vectors for part in model.encoders])
-        publish(access, encoder, record, progress, unfinished=unfinished)
+        publish(access, encoder, record, progress, settings=settings, unfinished=unfinished)
 
 
 def index_errors(access: CollectionAccess) -> AbstractContextManager[None]:
