@@ -101,6 +101,23 @@ def test_words_of_the_first_documents_stay(other, embed, tmp_path):
         assert target.count() > 200
 
 
+def test_progress_and_reports_count_all_documents(faq, tmp_path):
+    url, told = f"parquet://{tmp_path}/table", []
+
+    def report(documents):
+        told.clear()
+        found = embed_into(
+            url, faq.encoder, documents, PushOptions(batch=8), lambda *each: told.append(each),
+            chunking=Chunking(40),
+        )  # fmt: skip
+        return found.added, found.updated, found.unchanged, found.documents
+
+    assert report(texts(19)) == (20, 0, 0, 20)
+    assert told == [("embed", 8, 0), ("embed", 16, 0), ("embed", 20, 0)]
+    assert report(texts(21)[11:]) == (2, 9, 11, 22)
+    assert told == [("embed", 8, 0), ("embed", 11, 0)]
+
+
 def test_the_language_of_a_table(embed, tmp_path):
     german = [
         Document(id=str(i), text=f"Die Banken öffnen morgens um {i} Uhr, und die Häuser sind alt.")
