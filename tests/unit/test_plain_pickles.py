@@ -55,6 +55,7 @@ def test_plain_values_are_read_as_they_were_pickled(protocol):
         (-LARGEST - 2, 4, "an integer of 256 bytes"),
         (10**620, 0, "a number of 621 digits"),
     ],
+    ids=["positive", "negative", "decimal"],
 )
 def test_a_longer_integer_is_refused(value, protocol, told):
     with pytest.raises(VectorFormatError) as refused:
