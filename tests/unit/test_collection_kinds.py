@@ -10,7 +10,6 @@ from gem_index.errors import (
     ConfigError,
     InputError,
 )
-from gem_index.index import fusion as fusing
 from gem_index.text.chunking import Chunking
 
 
@@ -180,23 +179,6 @@ class TestModes:
             assert [hit.score for hit in found] == sorted(
                 (hit.score for hit in found), reverse=True
             )
-
-    def test_exact_cosines_of_documents_that_only_their_words_propose(self, faq, monkeypatch):
-        """The nearest by meaning are others, and the index beside them has rounded vectors."""
-        monkeypatch.setattr(fusing, "DEPTH", 1)
-        truth = {document.id: document for document in documents(300)}
-        faq.upsert(truth.values())
-        use_index(faq.access, "sq8")
-        faq.refit()
-        outside = 0
-        for document in list(truth.values())[:30]:
-            query = document.text.split()[0]
-            [nearest] = faq.search(query, k=1, mode="dense", exact=True)
-            [hit] = faq.search(query, k=1, exact=True)
-            outside += hit.id != nearest.id
-            [first, second] = faq.encoder.encode([query, truth[hit.id].text])
-            assert hit.cosine == pytest.approx(float(first @ second), abs=1e-6)
-        assert outside > 3
 
     def test_min_score(self, faq):
         truth = {document.id: document for document in documents(300)}
