@@ -40,7 +40,7 @@ class UnknownNameError(InputError):
         self.name = name
         self.known = sorted(known)
         # the comparison takes time proportional to both lengths, and valid names are short
-        near = difflib.get_close_matches(name[:200], self.known, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(str(name)[:200], self.known, n=3, cutoff=0.5)
         if near:
             hint = f"did you mean {' or '.join(near)}?"
         elif self.known:

@@ -103,6 +103,25 @@ def test_the_command_of_a_pull_works_as_it_is_printed(gem, table):
     assert gem("pull", table, "faq", "--json").json["unchanged"] == 3
 
 
+def test_a_table_of_a_database_has_the_notes_of_a_file(gem, tmp_path):
+    rows = [
+        {"id": "1", "text": "a <b>bank</b> &amp; more"},
+        {"id": "2", "text": "a visa"},
+        {"id": "1", "text": "a bank, again"},
+    ]
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), folder / "a.parquet")
+    options = ("--clean", "html", "--duplicates", "last")
+    notes = (
+        "Note: cleaning (html) changed 1 of 3 texts.\n"
+        "Note: 1 records have the same id as another record; the last record of each id is used.\n"
+    )
+    pulled = gem("pull", f"parquet://{folder}", "faq", *options)
+    assert (pulled.out, pulled.err) == ("faq: 2 documents, 2 of them new.\n", notes)
+    assert gem("pull", f"parquet://{folder}", "faq", *options).err == notes
+
+
 def test_a_table_of_a_database_is_inspected(gem, table):
     answer = gem("inspect", table)
     assert "ticket_id" in answer.out

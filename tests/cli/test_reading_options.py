@@ -287,6 +287,20 @@ def test_texts_are_cleaned_and_detected_for_encode_and_fit(gem, tmp_path):
         ]
 
 
+def test_a_note_is_shown_once_by_commands_that_read_their_inputs_twice(gem, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"id": "1", "text": "a <b>bank</b>"}\n[]\n{"id": "3", "text": "a visa"}\n')
+    for command in (
+        ("encode", path, "-o", tmp_path / "x.npy", "--fit"),
+        ("embed", path, "--to", f"parquet://{tmp_path}/out"),
+    ):
+        answer = gem(*command, "--clean", "html", "--on-error", "skip")
+        assert answer.status == 0, answer.err
+        skipped, *notes = answer.err.splitlines()
+        assert skipped.startswith(f"Skipped: {path} line 2: found a JSON list; ")
+        assert notes == ["Note: cleaning (html) changed 1 of 2 texts."]
+
+
 def test_embed_takes_all_of_them(gem, table, tmp_path):
     answer = gem(
         "embed", table, "--to", f"parquet://{tmp_path}/out", "--types", "auto", "--duplicates", "last",

@@ -106,6 +106,26 @@ def test_fit_vocabulary_and_export(gem, glove, tmp_path):
     np.testing.assert_array_equal(rows, [[0, 1, 0], [2, 1, 0]])
 
 
+def test_fit_vocabulary_stores_as_it_is_told(gem, tmp_path):
+    (tmp_path / "words.txt").write_text("the 1 0 0\nman 0.1 1 0\nking 2 1 0.3\n")
+    (tmp_path / "c.jsonl").write_text(json.dumps({"text": "a man, a king"}) + "\n")
+    gem("vectors", "add", "v", tmp_path / "words.txt")
+    line = ("vectors", "fit-vocabulary", "small", tmp_path / "c.jsonl", "--vectors", "v")
+    answer = gem(*line, "--dtype", "int8", "--case", "fallback")
+    assert answer.out == (
+        "small: 2 words, 3 dimensions (cut).\n"
+        "Storing in fewer bits moved a row by 0.29% of its length (mean; largest 0.35%).\n"
+    )
+    assert gem("vectors", "show", "small", "--json").json["options"] == {
+        "case": "fallback",
+        "dtype": "int8",
+    }
+    gem("vectors", "remove", "small")
+    told = gem(*line, "--case", "lower", "--json").json
+    assert (told["words"], told["options"]) == (2, {"case": "lower"})
+    assert (told["origin"], told["findings"]["loss"]) == ("v cut to 2 words", None)
+
+
 def test_catalogue(gem):
     found = {entry["name"]: entry for entry in gem("vectors", "catalogue", "--json").json}
     assert found["glove.840B.300d"]["bytes"] == 2_176_768_927

@@ -80,6 +80,27 @@ def test_a_worker_with_other_bundled_vectors(encoder, cache):
         shipping.open_encoder(encoder.fingerprint)
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(24, "Too many open files"), "too many open files"),
+        (
+            FileNotFoundError(2, "No such file or directory", "/x/rows.npy"),
+            "no such file or directory",
+        ),
+        (InputError("found no words; expected some"), "found no words; expected some"),
+    ],
+)
+def test_what_a_worker_cannot_open_is_told_in_a_line(encoder, cache, monkeypatch, error, told):
+    def fail(_fingerprint):
+        raise error
+
+    with ExitStack() as stack:
+        shipped = shipping.pack(encoder, stack)
+        monkeypatch.setattr(shipping, "open_encoder", fail)
+        assert shipping.check_encoder(shipped) == told
+
+
 def test_a_few_encoders_stay_open(encoder, small_vectors, cache):
     with ExitStack() as stack:
         prints = []

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 
 import pytest
 
 from gem_index.distributed.connecting import connected
+from gem_index.distributed.fitting import _given, _Tree
 from gem_index.distributed.inputs import ObjectPartition, PartitionOptions
 from gem_index.distributed.manifest import MANIFEST, Manifest
 from gem_index.distributed.partitions import PartReport, Reading
 from gem_index.distributed.places import OutputFolder, find_files
 from gem_index.distributed.planning import PARTITION_BYTES, plan
-from gem_index.errors import ConfigError, CorruptionError, InputError, RecordError
+from gem_index.distributed.tasks import Task
+from gem_index.errors import (
+    ConfigError,
+    CorruptionError,
+    InputError,
+    PartitionError,
+    RecordError,
+    WorkerMismatchError,
+)
 from gem_index.readers import DocumentReader
 
 
@@ -146,6 +156,50 @@ class TestReports:
         skipping = ObjectPartition(2, "bag", Reading(part.reading.arguments, skip=True))
         assert [each.id for each in skipping.documents(data, report)] == ["1"]
         assert report.problems[0][:2] == ("partition 2 of bag", 2)
+
+
+class TestSums:
+    """Sums in a fixed order, with numbers of leaves in place of statistics."""
+
+    @pytest.mark.parametrize("leaves", [1, 2, 7, 8, 9, 16, 63, 64, 65, 512, 513])
+    @pytest.mark.parametrize("stored", [(), (0,), (1, 8)])
+    @pytest.mark.parametrize("backwards", [False, True])
+    def test_each_leaf_is_summed_once_and_in_order(self, leaves, stored, backwards):
+        groups = {group: list(range(leaves))[group * 8 : group * 8 + 8] for group in stored}
+        kept = {group: held for group, held in groups.items() if held and leaves > 1}
+        known = list(chain(*kept.values()))
+        tree = _Tree(leaves, kept)
+        rest = [Task(str(i), list, ([i],), (0, i)) for i in range(leaves) if i not in known]
+        take, sizes = tree.source(rest[::-1] if backwards else rest), []
+        while task := take():
+            [parts] = task.arguments
+            sizes.append(len(parts))
+            level = task.tag[0]
+            whole = level == 0 or task.function is _given
+            tree.keep(task.tag, parts if whole else list(chain(*parts)))
+        assert tree.root == list(range(leaves))
+        assert max(sizes) <= 8
+
+    def test_a_sum_is_named_by_its_place(self):
+        tree = _Tree(9, {0: list(range(8))})
+        take = tree.source([Task("the last leaf", list, ([8],), (0, 8))])
+        names = []
+        while task := take():
+            names.append(task.place)
+            tree.keep(task.tag, [])
+        assert names == ["kept sum 0", "the last leaf", "sum 1 of level 1", "sum 0 of level 2"]
+
+
+class TestErrors:
+    def test_they_have_what_they_say(self):
+        failed = PartitionError("b c.txt byte 7", "ended 3 workers")
+        assert (failed.partition, failed.reason) == ("b c.txt byte 7", "ended 3 workers")
+        assert str(failed) == (
+            "b c.txt byte 7 failed on several workers: ended 3 workers; expected a worker that can process it: mend the "
+            "workers, and run it again, which continues the work"
+        )
+        other = WorkerMismatchError("w1", "has gem-index 1", "install 2")
+        assert (other.worker, str(other)) == ("w1", "the worker w1 has gem-index 1; install 2")
 
 
 class TestManifests:

@@ -1,5 +1,7 @@
 """Removing HTML, quoted replies and signatures from texts."""
 
+import itertools
+
 import pytest
 
 from gem_index.errors import ConfigError
@@ -80,6 +82,12 @@ And here: 5 > 4 -- is it?
 -- \nBob
 Head of all
 """
+
+
+@pytest.mark.parametrize("names", [*itertools.permutations(["html", "quotes", "signatures"])])
+def test_steps_have_one_order_however_they_are_named(names):
+    page = "<p>Thanks</p><p>&gt; before</p><p>Yes &amp; no</p><pre>\n-- \nBob\n&gt; street</pre>"
+    assert cleaning_of(names)(page) == "Thanks\n\nYes & no"
 
 
 def test_mail():

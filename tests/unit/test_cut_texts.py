@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +91,27 @@ def test_words_up_to_a_number(most, text):
     for count in (units, blank_words):
         for longer in (text, text * 40):
             assert units_up_to(most, longer, count) == min(count(longer), most + 1)
+
+
+def piece_scores(collection, mode):
+    """Return the score, cosine and BM25 score of each piece."""
+    found = collection.search("the bank opens in a week", 50, mode=mode, pieces=True)
+    return {hit.text: (hit.score, hit.cosine, hit.bm25) for hit in found}
+
+
+def test_each_piece_has_the_cosine_and_the_words_of_its_own_text(home):
+    words = ("opens", "closes", "bank", "week", "opens bank", "is shut")
+    long = " ".join(f"The office {word} at {n}. " * 5 for n, word in enumerate(words))
+    home.build("cut", [{"id": "a", "text": long}, "a week"], chunking=Chunking(30))
+    cut = home.collection("cut")
+    dense, lexical, hybrid = (piece_scores(cut, mode) for mode in ("dense", "lexical", "hybrid"))
+    assert set(dense) == set(hybrid)
+    assert len(dense) > 5
+    query, *rows = cut.encoder.encode(["the bank opens in a week", *dense])
+    cosines = dict(zip(dense, (np.array(rows) @ query).tolist(), strict=True))
+    for text, cosine in cosines.items():
+        assert dense[text] == pytest.approx((cosine, cosine, None), abs=1e-6)
+        assert hybrid[text][1] == pytest.approx(cosine, abs=1e-6)
+        bm25 = hybrid[text][2]
+        assert lexical.get(text, (0.0, None, 0.0)) == pytest.approx((bm25, None, bm25), abs=1e-6)
+    assert len({score for score, _, _ in lexical.values()}) > 3

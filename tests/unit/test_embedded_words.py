@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gem_index import Chunking, Document, Home
+from gem_index.collection.push import embedded_words
 from gem_index.collection.push.embedded_words import CountedInputs
 from gem_index.collection.push.embedding import TableWords, embed_into
 from gem_index.collection.push.query_record import QueryRecords
@@ -99,6 +100,37 @@ def test_words_of_the_first_documents_stay(other, embed, tmp_path):
     with other.target(url) as target:
         assert target.search("how to renew the bank", 1)[0].cosine > 0
         assert target.count() > 200
+
+
+def test_progress_and_reports_count_all_documents(faq, tmp_path):
+    url, told = f"parquet://{tmp_path}/table", []
+
+    def report(documents):
+        told.clear()
+        found = embed_into(
+            url, faq.encoder, documents, PushOptions(batch=8), lambda *each: told.append(each),
+            chunking=Chunking(40),
+        )  # fmt: skip
+        return found.added, found.updated, found.unchanged, found.documents
+
+    assert report(texts(19)) == (20, 0, 0, 20)
+    assert told == [("embed", 8, 0), ("embed", 16, 0), ("embed", 20, 0)]
+    assert report(texts(21)[11:]) == (2, 9, 11, 22)
+    assert told == [("embed", 8, 0), ("embed", 11, 0)]
+
+
+def test_words_are_counted_once_with_and_without_a_sample_for_the_language(monkeypatch):
+    monkeypatch.setattr(embedded_words, "_TOLD", 7)
+    monkeypatch.setattr(embedded_words, "SAMPLED", 5)
+    told, found = [], []
+    for language, analyzer in (("auto", None), ("en", None), ("de", Analyzer("en"))):
+        count = CountedInputs(texts(20), language, lambda *each: told.append(each))
+        found.append(count(Chunking(None), analyzer))
+    assert told == [("count words", number, 0) for number in (7, 14, 21)] * 3
+    assert [each.texts for each in found] == [21] * 3
+    assert {each.analyzer for each in found} == {Analyzer("en")}
+    whole = SparseEncoder.fit([each.text for each in texts(20)], Analyzer("en"))
+    assert {each.fingerprint for each in found} == {whole.fingerprint}
 
 
 def test_the_language_of_a_table(embed, tmp_path):

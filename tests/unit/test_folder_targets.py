@@ -1,6 +1,8 @@
 """Folders as targets: Parquet files and FAISS, who may write to them, and what a damaged one says."""
 
 import json
+import re
+import sys
 
 import faiss
 import numpy as np
@@ -10,7 +12,8 @@ from filelock import FileLock
 
 from gem_index import Document
 from gem_index.common.arrays import SparseVector
-from gem_index.errors import ConfigError, UnreadableFileError
+from gem_index.errors import ConfigError, MissingExtraError, UnreadableFileError
+from gem_index.errors.installing import install_line
 from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
 from gem_index.targets import faiss as faiss_target
 
@@ -28,6 +31,16 @@ def home(copied_home, small_vectors_folder):
 @pytest.fixture
 def url(tmp_path):
     return f"parquet://{tmp_path}/table"
+
+
+@pytest.mark.parametrize("scheme", ["parquet", "faiss"])
+@pytest.mark.parametrize("step", ["create", "stage"])
+def test_without_pyarrow_no_folder_is_made(tmp_path, monkeypatch, scheme, step):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    target = open_target(f"{scheme}://{tmp_path}/table")
+    with pytest.raises(MissingExtraError, match=re.escape(install_line("gem-index[parquet]"))):
+        getattr(target, step)(TargetSchema(fingerprint="f", dimension=2, token="t"))
+    assert not [*tmp_path.rglob("*.json")]
 
 
 def test_a_folder_of_others_is_left_alone(faq, tmp_path):

@@ -178,6 +178,33 @@ class TestNames:
         )
         assert [name in home for name in ("faq", "fap", "", None, 3)] == [True] + [False] * 4
 
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [
+            ("", "''"),
+            ("caf\udce9", r"'caf\udce9'"),
+            ("a\0b", r"'a\x00b'"),
+            ("y" * 200, f"'{'y' * 55}...'"),
+            (7, "7"),
+            (None, "None"),
+        ],
+    )
+    def test_what_cannot_be_a_name_is_the_name_of_nothing(self, home, name, shown):
+        for call in (home.collection, home.drop, lambda name: home.group([name])):
+            assert said(UnknownNameError, call, name) == (
+                f"no collection is named {shown}: there is none yet; make one with home.build(name, documents)"
+            )
+        for call in (home.models.open, home.models.describe, home.models.remove):
+            assert said(UnknownNameError, call, name) == (
+                f"no model is named {shown}: there is none yet; fit one with home.models.fit(name, texts)"
+            )
+        assert said(UnknownNameError, home.vectors.remove, name) == (
+            f"no registered vectors are named {shown}: there is none yet; see home.vectors.list()"
+        )
+        assert said(UnknownNameError, home.keys.remove, name) == (
+            f"no key is named {shown}: there is none yet; make one with home.keys.add(name)"
+        )
+
     def test_models(self, home):
         home.models.fit("mine", ["tea"])
         before = home.models.describe("mine")

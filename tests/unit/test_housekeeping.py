@@ -346,6 +346,30 @@ def test_backup_refuses_an_existing_folder(built, tmp_path):
     )
 
 
+def test_a_backup_has_what_rows_of_the_database_name_and_nothing_else(built, tmp_path):
+    def files(root):
+        beside = (".lock", ".sqlite3-wal", ".sqlite3-shm")
+        return {
+            str(path.relative_to(root)) for path in everything(root) if path.suffix not in beside
+        }
+
+    used = files(built.root)
+    for name in (
+        "collections/1/0123456789ab/words/part",  # a snapshot that no row names
+        "collections/1/map-0-0/points",
+        "collections/7/0123456789ab/ids",
+        "vectors/gone-01234567/words",
+        "mine",
+    ):
+        (built.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (built.root / name).write_bytes(b"content")
+    told = []
+    built.backup(tmp_path / "b", lambda *each: told.append(each))
+    assert files(tmp_path / "b") == used
+    copied = len(used) - 1  # the database is not counted
+    assert told == [("backup", number, copied) for number in range(1, copied + 1)]
+
+
 class TestDrift:
     def test_more_of_the_same_is_none_and_another_subject_is_some(self, home, vectors_folder):
         rng = np.random.default_rng(0)

@@ -290,6 +290,36 @@ class TestLexical:
             )
             assert index.match(plain("bank"), 10, np.array([7, 11])) == []
 
+    @pytest.mark.parametrize("named", [0, 20_000])
+    def test_an_id_of_several_texts_has_the_score_of_its_best(self, tmp_path, monkeypatch, named):
+        monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)
+        texts = [
+            "a bank",
+            "bank bank bank",
+            "two ducks",
+            "a bank of the river",
+            "bank",
+            "ducks",
+        ] * 3
+        ids = np.repeat([3, 4, 7, 9, 12, 15], 3)
+        LexicalIndex.write(tmp_path / "w", [(ids, texts)], ENGLISH)
+        index = LexicalIndex.open(tmp_path / "w")
+        tail = LexicalTail(ENGLISH)
+        tail.add(ids, texts)
+        scores = bm25(texts, "bank")
+        for accepted in ([3, 4, 7, 9, 12, 15], [3, 7, 12], [9]):
+            best = {each: scores[ids == each].max() for each in accepted}
+            expected = sorted(best.items(), key=lambda hit: -hit[1])
+            for k in (1, 2, 4, 10):
+                for found in (
+                    index.match(plain("bank"), k, np.array(accepted)),
+                    tail.match(plain("bank"), k, np.unique(ids), np.array(accepted), None, 1.0),
+                ):
+                    assert [score for _, score in found] == pytest.approx(
+                        [score for _, score in expected[:k]], rel=1e-5
+                    )
+                    assert dict(found) == pytest.approx({i: best[i] for i, _ in found}, rel=1e-5)
+
     def test_extends_without_deleted_documents(self, index, tmp_path):
         folder = tmp_path / "w"
         before = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gem_index.kernels import library
+from gem_index.kernels import fits, library, sentences
 from gem_index.kernels.lines import parse_lines
 from gem_index.kernels.rows import score_rows
 from gem_index.kernels.sentences import Sentences, weigh_sentences
@@ -153,3 +153,36 @@ except MemoryError as error:
 def test_scratch_arrays_that_memory_has_no_room_for():
     done = run(None, "-c", NO_ROOM)
     assert done.stdout == "no memory is left for the scratch arrays of a kernel\n", done.stderr
+
+
+class NoMemory:
+    """Kernels that have no memory for their scratch arrays."""
+
+    def __getattr__(self, name):
+        return lambda *_: -1
+
+
+def calls_with_scratch_arrays():
+    ids, offsets = np.array([0, 1], np.int32), np.array([0, 2])
+    rows, wide = np.eye(2, dtype=np.float32), np.eye(2)
+    batch = Sentences(ids, offsets, rows, wide)
+    sigma, chosen = np.ones(2), np.zeros((1, 1), np.int64)
+    return {
+        "coarse_vectors": lambda: fits.coarse_vectors(ids, offsets, rows, 1.0, np.empty((1, 2))),
+        "add_products": lambda: fits.add_products(wide, np.zeros((2, 2))),
+        "symmetric_eigen": lambda: fits.symmetric_eigen(wide),
+        "project": lambda: sentences.project(rows, wide),
+        "select_directions": lambda: sentences.select_directions(batch, sigma, False, chosen),
+        "weigh_sentences": lambda: weigh_sentences(batch, sigma, chosen, 1, np.empty((2, 3))),
+        "compose_sentences": lambda: sentences.compose_sentences(
+            batch, np.ones(2), rows, chosen, 1.0, np.empty((1, 2), np.float32)
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", calls_with_scratch_arrays())
+def test_each_kernel_without_memory_for_scratch_arrays_raises_an_error(monkeypatch, name):
+    for module in (fits, sentences):
+        monkeypatch.setattr(module, "kernels", NoMemory())
+    with pytest.raises(MemoryError, match="^no memory is left for the scratch arrays of a kernel$"):
+        calls_with_scratch_arrays()[name]()

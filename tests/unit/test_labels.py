@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -189,6 +190,23 @@ def test_examples_that_teach_nothing_are_refused(faq, examples, told):
 def test_a_record_of_another_form_is_named(faq, record):
     with pytest.raises(RecordError, match="examples line 2: found .*; expected an id or a text"):
         faq.label([EXAMPLES[0], record])
+
+
+FORM = 'expected an id or a text with its label, such as {"id": "7", "label": "billing"}'
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_file_of_examples_is_named_in_messages(faq, tmp_path, kind):
+    path = tmp_path / "labels.csv"
+    path.write_text("id,label\nbank0,\n")
+    with pytest.raises(InputError) as refused:
+        faq.label(kind(path))
+    assert str(refused.value) == f"{path} has no labels; {FORM}"
+    path.write_text("id,label\nbank0,a\n,b\n")
+    with pytest.raises(RecordError) as wrong:
+        faq.label(kind(path))
+    assert str(wrong.value).startswith(f"{path} line 3: found ")
+    assert str(wrong.value).endswith(f"; {FORM}")
 
 
 def test_without_scikit_learn_the_error_has_the_line_that_installs_it(faq, monkeypatch):

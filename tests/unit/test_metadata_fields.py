@@ -42,6 +42,22 @@ def test_kinds_and_frequent_values_by_the_names_of_filters(large):
         assert large.count({name: fields[name].values[-1]}) == 1, (name, value)
 
 
+def test_the_field_of_most_documents_is_first_whatever_its_values_are(large):
+    stored(
+        large,
+        *({"id": n, "same": "x", "list": [n, n + 1, n + 2]} for n in range(3)),
+        {"same": "x", "late": 1},
+        {"same": "x", "early": 1},
+    )
+    assert [(each.name, each.documents, each.distinct) for each in large.metadata_fields()] == [
+        ("same", 1.0, 1),
+        ("id", 0.6, 3),
+        ("list", 0.6, 5),
+        ("late", 0.2, 1),
+        ("early", 0.2, 1),
+    ]
+
+
 def test_no_documents_and_no_metadata(large):
     assert large.metadata_fields() == []
     assert stored(large, {}, {}) == {}

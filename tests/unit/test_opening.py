@@ -278,6 +278,16 @@ def test_a_name_means_the_same_at_every_door(home, vectors_folder, tmp_path, mon
     assert open_vectors("two").dimension == 3
 
 
+def test_the_home_of_the_settings_may_be_in_the_folder_of_the_user(tiny, monkeypatch):
+    made = tiny.create_collection("faq", vectors="tiny").encoder.fingerprint
+    monkeypatch.setenv("HOME", str(tiny.root.parent))
+    monkeypatch.setenv("GEM_INDEX_HOME", f"~/{tiny.root.name}")
+    assert Home().root == tiny.root
+    assert open_vectors("tiny").fingerprint == tiny.vectors.open("tiny").fingerprint
+    assert open_provider("tiny").settings["vectors"] == "tiny"
+    assert find_provider(made).settings["fingerprint"] == made
+
+
 def test_the_default_home_is_not_made_by_looking(tmp_path, monkeypatch, vectors_folder):
     monkeypatch.setenv("GEM_INDEX_HOME", str(tmp_path / "none"))
     monkeypatch.chdir(vectors_folder.parent)

@@ -1,5 +1,6 @@
 """Results in the order of their metadata: boosts, an order by a field, and several collections together."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -54,6 +55,18 @@ def test_the_factor_of_a_boost(boost, value, factor):
     found = Boost.parse(boost).factor({"d": value}, NOW)
     assert found == pytest.approx(factor, abs=1e-9)
     assert Boost.parse(boost).factor({}, NOW) == 0.5
+
+
+@pytest.mark.parametrize("zone", ["XYZ-12", "XYZ+9"])
+@pytest.mark.parametrize("date", ["2026-01-24", "2026-01-24T00:00:00"])
+def test_a_date_without_a_time_zone_is_in_utc_wherever_the_machine_is(monkeypatch, zone, date):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert Boost.parse("d:7d").factor({"d": date}, NOW) == 0.75
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_field_of_an_object_and_a_name_with_a_colon():
@@ -160,6 +173,16 @@ def test_a_boost_chooses_from_the_best_hundred(faq, boost, options):
     assert names(found) != names(best[:10])
     assert names(faq.search(QUERY, 5, boost=boost, offset=5, **options)) == names(found[5:])
     assert faq.search_many([QUERY], 10, boost=boost, **options) == [found]
+
+
+@pytest.mark.parametrize("options", [{"boost": "n:50"}, {"rerank": True}])
+def test_all_results_are_reordered_if_more_than_a_hundred_are_requested(faq, options):
+    best = faq.search(QUERY, 150)
+    found = faq.search(QUERY, 150, **options)
+    assert len(found) == 150
+    assert set(names(found)) == set(names(best))
+    assert names(faq.search(QUERY, 60, offset=90, **options)) == names(found[90:])
+    assert faq.search_many([QUERY], 150, **options) == [found]
 
 
 def test_the_lowest_score_is_compared_before_a_boost(faq):

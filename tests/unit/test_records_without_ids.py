@@ -2,11 +2,12 @@
 
 import io
 import json
+import re
 import sys
 
 import pytest
 
-from gem_index import Document
+from gem_index import Document, WeightedText
 from gem_index.documents import text_id
 from gem_index.errors import DuplicateIdError, ExistingIdError
 from gem_index.readers import DocumentReader
@@ -81,6 +82,20 @@ def test_equal_rows_are_all_kept_and_found_again(faq, tmp_path):
     assert [each.id for each in faq.documents()] == [one, f"{one}-2", other, f"{one}-3"]
     assert add(faq, name, on_problem=print, duplicates="first") == (0, 0, 4)
     assert add(faq, name, duplicates="last") == (0, 0, 4)
+
+
+def test_texts_that_differ_in_their_weights_alone_are_two_documents(faq):
+    plain = "title\n\nbody"
+    heavy, light = (WeightedText.joined([("title", weight), ("body", 1.0)]) for weight in (3, 2))
+    for metadata in ({}, {"topic": "a"}):
+        made = [Document.without_id("x", text, metadata) for text in (plain, heavy, light)]
+        assert len({each.id for each in made}) == 3
+        assert all(re.fullmatch("[0-9a-f]{32}", each.id) for each in made)
+        assert {each.former_id for each in made} == {"x"}
+        assert [each.id for each in made[1:]] == [each.content_hash.hex()[:32] for each in made[1:]]
+        assert faq.upsert(made).added == 3
+        assert faq.upsert(made).unchanged == 3
+    assert Document.without_id("x", plain, {}).id == text_id(plain)
 
 
 @pytest.mark.parametrize("times", [1, 2, 4, 8])

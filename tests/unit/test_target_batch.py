@@ -61,6 +61,18 @@ def test_another_dimension_is_refused(documents):
         TargetBatch.of(documents, wrong)
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3,), (1, 2), (2, 2)])
+def test_a_vector_of_another_shape_is_refused(shape):
+    vector = np.zeros(shape, np.float32)
+    documents = [document("a", 1), TargetDocument("b", vector)]
+    for check in (lambda: SCHEMA.check_vector(vector), lambda: TargetBatch.of(documents, SCHEMA)):
+        with pytest.raises(ConfigError) as refused:
+            check()
+        assert str(refused.value) == (
+            f"found a vector of the shape {shape}; expected 2 numbers, the table's dimension"
+        )
+
+
 def test_documents_are_made_when_they_are_asked_for():
     found = list(batch(2))
     assert [(d.id, d.vector.tolist(), d.text, d.metadata) for d in found] == [

@@ -13,6 +13,7 @@ from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.coverage import known_share, measure_coverage
 from gem_index.vectors.cut_to_words import cut_to_words
 from gem_index.vectors.download import checked_address, is_address
+from gem_index.vectors.formats import fasttext
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.neighbors import nearest_words, solve_analogy
 from gem_index.vectors.options import SourceOptions, row_of_unknown
@@ -324,6 +325,41 @@ class TestStored:
         ) == (
             f"oov is 'subword' and {file.origin} has no n-grams; expected hash or zero, or a fastText .bin model"
         )
+
+
+class TestNgramModels:
+    def model(self, monkeypatch, own, buckets, longest=3):
+        monkeypatch.setattr(fasttext, "ROWS_AT_ONCE", 2)
+        words = [b"a", b"bc", b"d", b"</s>"]
+        return fasttext.of_ngram_model(
+            "m.bin", "fasttext", words, own, buckets, 2, longest, b"</s>"
+        )
+
+    def test_a_word_is_the_mean_of_its_own_vector_and_those_of_its_ngrams(self, monkeypatch):
+        own, buckets = np.arange(8, dtype=np.float32).reshape(4, 2), np.full((1, 2), 8, np.float32)
+        file = self.model(monkeypatch, own, buckets)
+        words, rows = zip(*file.chunks(), strict=True)
+        assert words == (["a", "bc"], ["d", "</s>"])
+        counts = np.array([3, 5, 3, 0])[:, None]  # <a a> <a>; <b bc c> <bc bc>; <d d> <d>
+        np.testing.assert_allclose(np.concatenate(rows), (own + 8 * counts) / (counts + 1), 1e-6)
+        assert [block.tolist() for block in file.composition.rows()] == [[[8, 8]]]
+        plain = self.model(monkeypatch, own, buckets, longest=0)
+        np.testing.assert_array_equal(np.concatenate([each for _, each in plain.chunks()]), own)
+        assert plain.composition is None
+        for each in (file, plain):
+            assert (each.origin, each.format, each.dimension, each.words) == (
+                "m.bin", "fasttext", 2, 4,
+            )  # fmt: skip
+
+    @pytest.mark.parametrize("place", range(4))
+    def test_what_is_not_finite_has_the_number_of_its_word_or_bucket(self, monkeypatch, place):
+        fine, wrong = np.ones((4, 2), np.float32), np.ones((4, 2), np.float32)
+        wrong[place, 1] = np.inf
+        told = f"{place + 1} holds NaN or infinity; expected finite numbers"
+        of_words = self.model(monkeypatch, wrong, fine)
+        assert said(VectorFormatError, list, of_words.chunks()) == f"m.bin word {told}"
+        blocks = self.model(monkeypatch, fine, wrong).composition.rows()
+        assert said(VectorFormatError, list, blocks) == f"m.bin n-gram bucket {told}"
 
 
 class TestCatalogue:

@@ -69,6 +69,15 @@ class TestThreads:
         assert overtaken == [1]
 
 
+def test_a_transaction_has_the_encoder_of_its_own_moment(home, faq):
+    faq.upsert(documents(30))
+    with faq.access.reading() as rows:
+        before = faq.access.encoder(rows).fingerprint
+        Home(home.root).collection("faq").refit()
+        assert faq.access.encoder(rows).fingerprint == before
+    assert faq.access.encoder().fingerprint == faq.status().fingerprint != before
+
+
 class TestOrder:
     """Equal scores: the older document first, wherever the two are."""
 

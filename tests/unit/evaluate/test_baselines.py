@@ -171,6 +171,8 @@ class TestDense:
             fitted.encode("river")
         with pytest.raises(InputError, match="found one string 'river'"):
             fitted.score("river", ["r"] * 5)
+        with pytest.raises(InputError, match="found one string 'river'; expected a list of texts"):
+            fitted.score(["r"] * 5, "river")
         with pytest.raises(InputError, match="found 1 first and 2 second texts"):
             fitted.score(["river"], ["river", "bank"])
 
@@ -293,6 +295,9 @@ class TestLexical:
             baseline().fit(["", "..."])
         with pytest.raises(InputError, match="found one string"):
             baseline().fit("river")
+        for first, second in (("river", ["r"] * 5), (["r"] * 5, "river")):
+            with pytest.raises(InputError, match="found one string 'river'; expected a list of t"):
+                baseline().fit(CORPUS).score(first, second)
         with pytest.raises(InputError, match="found 1 first and 2 second texts"):
             baseline().fit(CORPUS).score(["river"], ["river", "bank"])
 

@@ -169,6 +169,23 @@ class TestBinary:
         assert read_vectors(tmp_path / "v").format == "word2vec-binary"
 
     @pytest.mark.parametrize(
+        ("content", "format"),
+        [
+            (b"the 1 2\nof 3 4\n", "glove"),
+            (b"3 2 1\nthe 1 2\n", "glove"),
+            (b"2 2\nthe 1 2\nof 3 4\n", "word2vec-text"),
+            (b"2 2\nnew york 1 2\n\0", "word2vec-text"),
+            (b"2 2\nthe\tone\ttwo\nof\t3\t4\r\n", "word2vec-text"),  # damaged, but no binary file
+            (b"2 2\n", "word2vec-text"),
+            (b"2 2\nthe " + struct.pack("<2f", 1, 2), "word2vec-binary"),
+            (b"2 2\nthe \x08one two", "word2vec-binary"),
+        ],
+    )
+    def test_is_told_from_text(self, tmp_path, content, format):
+        (tmp_path / "v").write_bytes(content)
+        assert read_vectors(tmp_path / "v").format == format
+
+    @pytest.mark.parametrize(
         ("content", "message"),
         [
             ({"words": b"5 2"}, "announces 5 words, found 3: the file ends inside word 4 at byte"),
