@@ -371,7 +371,12 @@ def test_a_read_only_home(faq, tmp_path, command):
 
 def test_a_home_that_is_a_file(tmp_path, gem):
     (tmp_path / "home").write_text("not a folder")
-    assert_refused(gem("status"), "cannot write to the home", "expected a writable folder")
+    answer = gem("status")
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err == (
+        f"Error: cannot write to the home {tmp_path / 'home'}: not a directory; expected a writable folder: "
+        "choose another with GEM_INDEX_HOME or --home\n"
+    )
 
 
 def test_a_database_that_is_none(tmp_path, gem):

@@ -184,6 +184,24 @@ def test_suite(gem, pairs, tmp_path):
     assert gem("build", "c", pairs, "--share", "1.5").status == 2
 
 
+def test_paths_in_a_suite_are_relative_to_its_file(gem, pairs, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    (tmp_path / "tuned.json").write_text(
+        '{"vectors": "wordllama-gem", "config": {"share": 0.25}}', encoding="utf-8"
+    )
+    (tmp_path / "suite.toml").write_text(
+        f'set = [{{ task = "sts", path = "{pairs.name}" }}]\n[[configuration]]\nname = "tuned"\n'
+        'file = "tuned.json"\n'
+    )
+    answer = gem("eval", "suite", tmp_path / "suite.toml", "--json")
+    assert answer.status == 0, answer.err
+    (own,) = answer.json["configurations"]
+    assert (own["name"], own["vectors"]) == ("tuned", ["wordllama-gem"])
+    assert own["config"][0]["share"] == 0.25
+
+
 @pytest.mark.parametrize("name", ["ablation", "examples", "sensitivity", "speed", "transfer"])
 def test_a_command_of_the_papers_package_says_what_to_install(gem, name):
     answer = gem("eval", name, "x", "--json")

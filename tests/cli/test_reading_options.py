@@ -86,7 +86,7 @@ def test_cleaning_and_encoding_are_remembered(gem, tmp_path):
     first.write_bytes("id,mail\n1,<p>Caf\u00e9</p>\n".encode("cp1252"))
     second.write_bytes('id,mail\n2,"<b>Th\u00e9</b>\n> gone\n"\n'.encode("cp1252"))
     answer = gem(
-        "build", "c", first, "--clean", "html,quotes", "--encoding", "cp1252", "--text-field", "mail"
+        "build", "c", first, "--clean", "html, quotes", "--encoding", "cp1252", "--text-field", "mail"
     )  # fmt: skip
     assert answer.err == "Note: cleaning (html, quotes) changed 1 of 1 texts.\n"
     assert gem("add", "c", second).err == answer.err
@@ -271,6 +271,21 @@ def test_skipped_files_of_a_folder_are_reported_with_records(gem, bad, tmp_path)
     assert {row["source"] for row in files} == {str(folder / f"{n}.md") for n in range(7)}
     assert "Skipped: … and 3 more like it: byte 6 is not UTF-8" in answer.err
     assert answer.err.endswith(f"Note: 1,008 bad records are reported in {report}.\n")
+
+
+def test_a_report_may_be_in_the_folder_that_is_read_unless_it_is_a_document(gem, tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("how do I renew a visa")
+    (folder / "b.md").write_bytes(b"caf\xe9")
+    answer = gem("build", "c", folder, "--on-error", "skip", "--report", folder / "bad.jsonl")
+    assert answer.status == 0, answer.err
+    [row] = map(json.loads, (folder / "bad.jsonl").read_text().splitlines())
+    assert row["source"] == str(folder / "b.md")
+    answer = gem("build", "d", folder, "--on-error", "skip", "--report", folder / "bad.txt")
+    assert (answer.status, answer.out) == (2, "")
+    assert str(folder / "bad.txt") in answer.err
+    assert not (folder / "bad.txt").exists()
 
 
 def test_texts_are_cleaned_and_detected_for_encode_and_fit(gem, tmp_path):

@@ -7,6 +7,11 @@ import pytest
 
 from gem_index.vectors.formats.registry import read_vectors
 
+NOTE = (
+    "Note: the word vectors know {} of the words of a sample; the texts may be in another language or script, or the "
+    "vectors keyed otherwise. gem-index vectors catalogue lists vectors of other languages.\n"
+)
+
 
 @pytest.fixture
 def glove(tmp_path):
@@ -89,6 +94,44 @@ def test_analogy(gem, glove):
     answer = gem("vectors", "analogy", "man", "king", "nobody", "--vectors", "v")
     assert answer.status == 2
     assert "do not hold the word 'nobody'" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "vectors", "share"),
+    [
+        ("man king x", "v", None),
+        ("man king x y", "v", None),
+        ("man king x y z", "v", "40%"),
+        ("man king x y z", "v+w", None),
+        ("man king x y z", "w+v", None),
+        ("man u x y z", "w+v", "40%"),
+    ],
+)
+def test_a_note_if_less_than_half_of_the_words_are_known(
+    gem, glove, tmp_path, text, vectors, share
+):
+    (tmp_path / "w.txt").write_text("the 1 0 0\nx 0 1 0\n")
+    (tmp_path / "c.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    gem("vectors", "add", "v", glove)
+    gem("vectors", "add", "w", tmp_path / "w.txt")
+    answer = gem("fit", "m", tmp_path / "c.jsonl", "--vectors", vectors, "--json")
+    assert answer.status == 0, answer.err
+    assert answer.json["model"] == "m"
+    assert answer.err == ("" if share is None else NOTE.format(share))
+
+
+def test_a_word_is_known_if_one_encoder_of_several_knows_it(gem, glove, tmp_path):
+    (tmp_path / "w.txt").write_text("the 1 0 0\nx 0 1 0\n")
+    (tmp_path / "c.jsonl").write_text(json.dumps({"text": "man king x y z"}) + "\n")
+    for name, first, second, told in (
+        ("a", "w.txt", "v.txt", ""),
+        ("b", "v.txt", "w.txt", ""),
+        ("c", "w.txt", "w.txt", NOTE.format("20%")),
+    ):
+        encoders = [{"vectors": str(tmp_path / each)} for each in (first, second)]
+        (tmp_path / "both.json").write_text(json.dumps({"encoders": encoders}))
+        answer = gem("fit", name, tmp_path / "c.jsonl", "--config", tmp_path / "both.json")
+        assert (answer.status, answer.err) == (0, told)
 
 
 def test_fit_vocabulary_and_export(gem, glove, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from itertools import chain
 
 import pytest
@@ -16,6 +17,8 @@ from gem_index.distributed.places import OutputFolder, find_files
 from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.distributed.tasks import Task
 from gem_index.errors import (
+    Action,
+    Advice,
     ConfigError,
     CorruptionError,
     InputError,
@@ -145,6 +148,21 @@ class TestReports:
         one.add(other)
         assert (one.rows, one.empty, one.skipped, len(one.problems)) == (7, 3, 102, 101)
 
+    def test_a_bad_record_keeps_its_advice_on_its_way_from_a_worker(self):
+        errors = [RecordError("a.jsonl", line, f"bad {line}") for line in (1, 2, 3)]
+        errors[1].advice = Advice(Action.REMOVE_MAKER, {"key": "other"})
+        errors[2].advice = Advice(Action.CHOOSE_HOME)
+        report = PartReport(4, 1)
+        for error in errors:
+            report.skip(error)
+        again = PartReport(**json.loads(json.dumps(asdict(report))))
+        assert (again.rows, again.empty, again.skipped) == (4, 1, 3)
+
+        def told(error):
+            return str(error), error.source, error.line, error.problem, error.advice
+
+        assert list(map(told, again.skipped_records())) == list(map(told, errors))
+
     def test_a_bad_item_is_told_by_its_place(self):
         part = ObjectPartition(2, "bag", Reading({"id_field": "key", "text_fields": ("text",)}))
         data = [{"key": "1", "text": "a"}, {"key": "2"}]
@@ -206,6 +224,7 @@ class TestManifests:
     def test_it_is_read_as_it_was_written(self, folder):
         place = OutputFolder.of("out", {})
         place.make()
+        assert list((folder / "out").iterdir()) == []
         (folder / "out" / ".x.partial").write_text("of a killed worker")
         assert Manifest.read(place) is None
         reports = [PartReport(3, 1, 2, [("a", 1, "bad")])]

@@ -94,8 +94,9 @@ class TestBackups:
     def test_the_time_is_that_of_the_name(self, home, folder):
         backups = BackupFolder(home, folder)
         for name in ("2026-01-01T02-03-04Z", "2026-01-01T02-03-04Z-2"):
-            (folder / name).mkdir()
-            (folder / name / "file").write_bytes(b"12345")
+            (folder / name / "a" / "b").mkdir(parents=True)
+            (folder / name / "file").write_bytes(b"123")
+            (folder / name / "a" / "b" / "file").write_bytes(b"45")
             (folder / name / "link").symlink_to("nowhere")
         assert [(each.name, each.bytes, each.created_at) for each in backups.list()] == [
             ("2026-01-01T02-03-04Z-2", 5, "2026-01-01T02:03:04+00:00"),

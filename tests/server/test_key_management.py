@@ -132,8 +132,9 @@ class TestWhoMay:
         with TestClient(create_app(home, keys=given), headers=bearer("of-a-file")) as client:
             answer = client.post("/keys", json={"name": "x"})
             assert answer.status_code == 403
-            assert (
-                "expected a key of the home that allows keys" in answer.json()["error"]["message"]
+            assert answer.json()["error"]["message"] == (
+                "the key does not allow keys, or was removed; expected a key of the home that allows keys: "
+                "the operator of the server makes such a key on its machine"
             )
         assert home.keys.list() == []
 

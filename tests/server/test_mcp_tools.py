@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter
 from importlib.metadata import version
 
@@ -304,6 +305,37 @@ class TestAnswers:
         sentence, _ = told(tools.call("add", **asked))
         assert sentence == "0 added, 1 updated, 1 unchanged; notes holds 2 documents now."
         home.drop("notes")
+
+    def test_a_sentence_counts_one_thing_as_one(self, tmp_path):
+        home = Home(tmp_path / "home")
+        home.create_collection("notes")
+        calls = (
+            ("add", {"documents": [{"id": "1", "text": "a note"}]}),
+            ("read", {"ids": ["1"]}),
+            ("search", {"query": "a note"}),
+        )
+        with Assistant(mcp_server(home, allow_add=True)) as tools:
+            sentences = [
+                told(tools.call(name, collection="notes", **more))[0] for name, more in calls
+            ]
+            sentences.append(told(tools.call("list_collections"))[0])
+        assert sentences == [
+            "1 added, 0 updated, 0 unchanged; notes holds 1 document now.",
+            "1 document of notes.",
+            "1 document of notes, best first.",
+            "1 collection.",
+        ]
+
+    def test_the_threads_of_a_server_end_with_it(self, home):
+        before = set(threading.enumerate())
+        server = mcp_server(home)
+        with Assistant(server) as tools:
+            tools.call("search", collection="faq", query="a visa")
+            during = set(threading.enumerate()) - before
+        assert during
+        for each in during:
+            each.join(5)
+        assert not [each.name for each in during if each.is_alive()]
 
 
 class TestErrors:

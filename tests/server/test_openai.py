@@ -60,6 +60,13 @@ class TestEmbeddings:
                 "input.1: found 3; expected a valid string",
             ),
             ({"input": {"a": 1}}, 400, "input: found {'a': 1}; expected"),
+            ({"input": [{"text": 5}]}, 400, "input.0: found {'text': 5}; expected a valid string"),
+            (
+                {"input": [{"text": "a"}, {"text": None}]},
+                400,
+                "input.0: found {'text': 'a'}; expec",
+            ),
+            ({"input": [{"image": "a"}]}, 400, "input.0: found {'image': 'a'}; expected"),
             ({}, 400, "found no field 'input'; expected one"),
             ({"input": "a", "dimensions": 257}, 400, "dimensions is 257; expected at most 256"),
             ({"input": "a", "dimensions": 0}, 400, "dimensions"),

@@ -26,6 +26,7 @@ HTML = [
     ("<pre>a\n  b</pre>after", "a\n  b\n\nafter"),
     ("some <b>bold</b>\n\nparagraph", "some bold\n\nparagraph"),
     ("<script>var x='<p>'</script>text<style type='a'>p {}</style>", "text"),
+    ("a</script> <b>b</b> c<script>x</script>d</style>e<style>y</style>", "a b cde"),
     ("<!DOCTYPE html><!-- a <b> c --><html><body>x</body></html>", "x"),
     ("<a href=\"http://x/?a>b\" title='&lt;'>link</a>", "link"),
     ("<div class=one data-x='1'hidden>z</div>", "z"),

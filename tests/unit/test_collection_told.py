@@ -128,6 +128,20 @@ def test_without_documents(faq):
         assert str(refused.value) == told
 
 
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda faq, tell: faq.drift(progress=tell), [("fit", 4, 4)]),
+        (lambda faq, tell: faq.sparse_encoder(progress=tell), [("fit", 4, 4)]),
+    ],
+)
+def test_the_progress_of_a_question(faq, ask, told):
+    faq.upsert(some(4))
+    reports = []
+    ask(faq, lambda *each: reports.append(each))
+    assert reports == told
+
+
 def test_a_field_that_is_free(faq):
     faq.upsert(some(3))
     faq.check_field_is_free("n", where={"n": 7})

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from email.message import EmailMessage
 
@@ -253,6 +254,13 @@ class TestMail:
             Page("", "text", "1@x", {"message_id": "<1@x>"}),
             Page("", "text", "1@x:3", {"message_id": "<1@x>"}),
         ]
+        spaced = b"".join(
+            b"From a@b Mon Oct  5 10:00:00 2026\nMessage-ID:" + key + b"\n\ntext\n\n"
+            for key in (b" <1@x> ", b"\n <2@x>\t", b" 3@x ", b" ")
+        )
+        assert [page.key for page in pages_of(tmp_path, "s.mbox", spaced)] == [
+            "1@x", "2@x", "3@x", "4",
+        ]  # fmt: skip
         assert pages_of(tmp_path, "b.mbox", b"") == []
         assert message_about(tmp_path, "c.mbox", "Dear A,") == (
             "it is not a mailbox: it does not begin with From; expected .mbox"
@@ -289,6 +297,27 @@ class TestMarkup:
         assert pages_of(tmp_path, "a.rst", source) == [Page("T", text)]
         two = "A\n=\n\na\n\nB\n=\n\nb\n"
         assert pages_of(tmp_path, "b.rst", two) == [Page("A", "# A\n\na\n\n# B\n\nb")]
+
+    def test_only_titles_of_sections_are_headings_of_restructured_text(self, tmp_path):
+        source = (
+            ".. topic:: Aside\n\n   a\n\n.. sidebar:: Box\n\n   b\n\nFirst\n=====\n\n"
+            ".. table:: Prices\n\n   == ==\n   c  d\n   == ==\n\n.. admonition:: Careful\n\n   e\n\nSecond\n======\n\nf\n"
+        )
+        [page] = pages_of(tmp_path, "a.rst", source)
+        assert (page.title, re.sub("\n+", "\n", page.text)) == (
+            "First",
+            "Aside\na\nBox\nb\n# First\nPrices\nc\nd\nCareful\ne\n# Second\nf",
+        )
+
+    def test_what_docutils_does_not_know_is_read_and_prints_nothing(self, tmp_path, capfd):
+        source = (
+            ".. automodule:: a.b\n   :members:\n\n   Of a module.\n\n.. py:function:: f(x)\n\n   Of f.\n\n"
+            ":unknown:`a role` and `b <c\n\n.. figure::\n\n.. image:: x.png\n   :nosuch: 1\n\nend\n"
+        )
+        [page] = pages_of(tmp_path, "a.rst", source)
+        for text in ("Of a module.", "Of f.", "a role and", "end"):
+            assert text in page.text
+        assert capfd.readouterr() == ("", "")
 
     def test_a_notebook(self, tmp_path):
         cells = [

@@ -9,6 +9,7 @@ from brute_force import documents
 from gem_index import Document
 from gem_index.collection.corpus.duplicates_request import LEAST_OVERLAP
 from gem_index.errors import FilterError, InputError
+from gem_index.text.chunking import Chunking
 from gem_index.text.tokens import tokenize
 from gem_index.text.trigrams import trigrams
 
@@ -123,6 +124,32 @@ def test_a_threshold_is_a_cosine(faq, threshold):
     if threshold is not True:
         with pytest.raises(InputError, match=r"expected a cosine above 0 and at most 1"):
             faq.search("visa", collapse=threshold)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_documents_of_several_pieces_are_compared_as_a_whole(home, faq, refit):
+    same = "How do I renew a residence visa in the city of Cologne?"
+    made = home.create_collection("pieces", vectors=faq.status().vectors, chunking=Chunking(12))
+    one, two = (
+        f"{same}\n\n{more}"
+        for more in (
+            "A bank account costs money. The bank gives a card and a loan to a client.",
+            "The ducks swim in a river. The garden has old trees, and a dog runs there.",
+        )
+    )
+    fill(made, {"one": one, "two": two, "three": two})
+    if refit:
+        made.refit()
+    assert len(made.search("a", pieces=True)) > 4
+    threshold = (cosine(made, one, two) + 1) / 2
+    assert [group.ids for group in made.duplicates(threshold, views="meaning")] == [
+        ("two", "three")
+    ]
+    found = made.search("renew a visa", collapse=threshold)
+    assert {(hit.id, hit.similar) for hit in found} == {
+        ("one", ()),
+        ("two", ("three",)),
+    }
 
 
 def test_progress_counts_texts_and_pairs(faq):

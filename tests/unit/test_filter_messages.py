@@ -196,6 +196,18 @@ def test_the_largest_filters(rows):
     )
 
 
+def test_a_collection_refuses_a_filter_of_any_depth(faq):
+    where = nested(51)
+    for _ in range(50_000):
+        where = {"$not": where}
+    for call in (
+        lambda: faq.search("a visa", where=where),
+        lambda: faq.count(where),
+        lambda: faq.delete(where=where),
+    ):
+        assert message(call) == "the filter is nested deeper than 50; expected a simpler one"
+
+
 @pytest.mark.parametrize(
     ("where", "accepted"),
     [

@@ -48,6 +48,8 @@ class TestFingerprint:
         parts = [encoder.corpus_statistics(corpus[begin::3]) for begin in (2, 0, 1)]
         merged = parts[0].merge(parts[1]).merge(parts[2])
         sent = CorpusStatistics.from_arrays(merged.to_arrays())
+        assert sent.sentences == merged.sentences == 700
+        assert sent.components(5).sentences == 700
         found.add(encoder.fit_statistics(sent).fingerprint)
         found.add(GemEncoder(vectors, CONFIG).fit(corpus[::-1]).fingerprint)
         monkeypatch.setattr("gem_index.gem.encoder._BLOCK", 37)

@@ -80,6 +80,16 @@ class TestFiles:
         (tmp_path / ".git").mkdir()
         assert self.paths(folder, gitignore=True) == ["bank.rst", "parcels.md"]
 
+    def test_of_the_ignore_files_around_the_nearest_decides(self, folder, tmp_path):
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".gitignore").write_text("*.txt\n*.rst\n!notes/parcels.md\n")
+        (folder / ".gitignore").write_text("!law/visa.txt\n*.md\n")
+        inner = folder / "law"
+        (inner / "form.md").write_text("The form.")
+        (inner / "old.rst").write_text("The old form.")
+        assert self.paths(folder, gitignore=True) == ["law/visa.txt"]
+        assert self.paths(inner, gitignore=True) == ["visa.txt"]
+
     def test_links_and_pipes_are_left_out(self, folder):
         (folder / "loop").symlink_to(folder)
         (folder / "link.md").symlink_to(folder / "parcels.md")

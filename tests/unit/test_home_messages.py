@@ -8,6 +8,7 @@ from gem_index.errors import (
     Action,
     ConfigError,
     FingerprintMismatchError,
+    HomeNotWritableError,
     InputError,
     KeyRefusedError,
     NameTakenError,
@@ -41,6 +42,18 @@ def vectors(tmp_path):
     path = tmp_path / "my words!.txt"
     path.write_text("tea 1 0\nriver 0 1\nbank 0.6 0.8\n")
     return path
+
+
+@pytest.mark.parametrize("place", ["file", "file/home"])
+def test_a_home_that_cannot_be_made(tmp_path, place):
+    (tmp_path / "file").write_text("not a folder")
+    found = told(HomeNotWritableError, lambda: Home(tmp_path / place).collections())
+    assert found == (
+        f"cannot write to the home {tmp_path / place}: not a directory; expected a writable folder: "
+        "choose another with Home(root) or GEM_INDEX_HOME",
+        Action.CHOOSE_HOME,
+        {},
+    )
 
 
 class TestKeys:

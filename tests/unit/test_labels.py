@@ -52,6 +52,23 @@ def test_all_documents_get_the_label_of_their_kind(faq):
     assert (found.changed, found.unlabeled, found.parts) == (len(TEXTS), 0, 5)
 
 
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (
+            lambda faq, tell: faq.label(EXAMPLES, "team", progress=tell),
+            [*(("learn", part, 5) for part in range(1, 6)), ("label", 60, 60), ("store", 60, 60)],
+        ),
+        (lambda faq, tell: faq.topics(3, progress=tell), [("read", 60, 60), ("name", 60, 60)]),
+    ],
+    ids=["label", "topics"],
+)
+def test_progress_is_told(faq, ask, told):
+    reports = []
+    ask(faq, lambda *each: reports.append(each))
+    assert reports == told
+
+
 def test_the_measures_are_those_of_scikit_learn(faq):
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import accuracy_score, recall_score

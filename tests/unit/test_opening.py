@@ -3,6 +3,7 @@
 import gc
 import json
 import pickle
+import shutil
 import threading
 
 import pytest
@@ -232,6 +233,15 @@ def test_bundled_vectors_do_not_ask_for_the_home_that_is_named(tmp_path):
     with pytest.raises(InputError, match="there is no home in .*nowhere"):
         open_provider("mine", home=tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_path_of_word_vectors_may_have_a_comma(tiny, vectors_folder, tmp_path):
+    fitted = tiny.models.fit("fitted", TEXTS, vectors="tiny", config="sts")
+    fitted.save(tmp_path / "m.safetensors")
+    shutil.copytree(vectors_folder, tmp_path / "a,b")
+    provider = open_provider(str(tmp_path / "a,b"), model=tmp_path / "m.safetensors")
+    assert provider.fingerprint == fitted.fingerprint
+    assert open_provider(**provider.settings).fingerprint == fitted.fingerprint
 
 
 def test_paths_are_kept_whole(tiny, tmp_path, monkeypatch):

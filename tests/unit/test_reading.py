@@ -574,7 +574,7 @@ class TestHostileFiles:
                         write(tmp_path / "y", path.read_bytes())
                         (tmp_path / "y").replace(path)
                     elif how == "touched":
-                        os.utime(path, (1, 1))
+                        os.utime(path, ns=(0, path.stat().st_mtime_ns ^ 1))
                     else:
                         path.unlink()
 

@@ -257,6 +257,8 @@ class TestProvider:
         found = open_provider(vectors="tiny, tiny", model=path, home=home)
         assert found.fingerprint == provider.fingerprint
         assert open_provider(**found.settings).fingerprint == provider.fingerprint
+        both = open_provider(vectors="tiny, tiny", collection="two", home=home)
+        assert both.fingerprint == provider.fingerprint
         with pytest.raises(ConfigError, match="has 2 encoders, found 1 names of vectors"):
             open_provider(vectors="tiny", collection="two", home=home)
         with pytest.raises(ConfigError, match="has 2 encoders, found 1 word vectors"):

@@ -129,6 +129,19 @@ class TestBackground:
             SparseEncoder.background("xx")
 
 
+class TestSums:
+    def test_values_of_the_same_index_are_added(self):
+        found = SparseVector.summed([7, 2, 7, 9, 7], [1, 2, 4, 8, 0.5])
+        assert (found.indices.tolist(), found.values.tolist()) == ([2, 7, 9], [2, 5.5, 8])
+        assert (found.indices.dtype, found.values.dtype) == (np.int64, np.float32)
+        assert SparseVector.summed([], []).indices.tolist() == []
+
+    def test_of_fewer_dimensions(self):
+        found = SparseVector.summed([1, 5, 9, 14], [1, 2, 4, 8]).folded(4)
+        assert (found.indices.tolist(), found.values.tolist()) == ([1, 2], [7, 8])
+        assert found.dot(found) == 49 + 64
+
+
 class TestVectors:
     def test_indices_are_of_the_hash_of_terms(self):
         [vector] = SparseEncoder.fit(TEXTS, ENGLISH).embed_documents(["passports"])

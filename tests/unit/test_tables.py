@@ -84,6 +84,30 @@ def test_documents_with_vectors(faq, tmp_path):
     assert read(tmp_path / "none.csv") == []
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "t.csv",
+            'id,n,vector,tags\n1,,"[0.100000001, 2.0]",\n"a ""visa"", ü",0,,"[""é""]"\n,2.5,,true\n',
+        ),
+        (
+            "t.JSONL",
+            '{"id": "1", "vector": [0.100000001, 2.0]}\n{"id": "a \\"visa\\", ü", "n": 0, "tags": ["é"]}\n'
+            '{"id": null, "n": 2.5, "tags": true}\n',
+        ),
+    ],
+)
+def test_the_bytes_of_a_file(tmp_path, name, content):
+    rows = [
+        {"id": "1", "vector": np.array([0.1, 2], np.float32)},
+        {"id": 'a "visa", ü', "n": 0, "tags": ["é"], "more": "is left out"},
+        {"id": None, "n": 2.5, "tags": True},
+    ]
+    assert write_table(tmp_path / name, ["id", "n", "vector", "tags"], iter(rows)) == 3
+    assert (tmp_path / name).read_bytes() == content.encode()
+
+
 def test_an_export_as_csv_names_the_table(faq, tmp_path):
     with pytest.raises(
         InputError, match=r"write a table with .*write_documents\(path, vectors=True"

@@ -60,6 +60,26 @@ def test_the_options_of_a_target(pushed):
     assert found[0].why is not None
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"where": {"n": 1}},
+        {"k": 1},
+        {"k": None, "min_score": 0.1},
+        {"mode": "dense"},
+        {"offset": 1},
+        {"why": True, "pieces": True},
+    ],
+)
+def test_several_queries_are_answered_as_each_of_them(pushed, options):
+    url = f"parquet://{pushed.root}/table"
+    queries = ["visa", "a bank account", "renew an account"]
+    with pushed.target(url) as target:
+        found = target.search_many(queries, **options)
+        assert found == [target.search(query, **options) for query in queries]
+        assert found != target.search_many(queries)
+
+
 def test_a_text_is_no_list_of_queries(pushed):
     with (
         pushed.target(f"parquet://{pushed.root}/table") as target,

@@ -203,6 +203,26 @@ class TestWordsOfTheTail:
         assert view.snapshot.ids.tolist() == [1, 2, 4, 5, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
+@pytest.mark.parametrize("refit", [True, False])
+def test_a_filter_that_was_used_before_finds_no_document_that_was_deleted_since(faq, mode, refit):
+    faq.upsert(
+        [Document(id=str(n), text=f"a bank {n}", metadata={"even": n % 2 == 0}) for n in range(6)]
+    )
+    if refit:
+        faq.refit()
+
+    def found(**where):
+        return sorted(hit.id for hit in faq.search("a bank", where=where, mode=mode))
+
+    assert found(even=True) == ["0", "2", "4"]
+    faq.delete(["2", "3"])
+    faq.upsert([Document(id="4", text="a bank 4", metadata={"even": False})])
+    faq.upsert([Document(id="6", text="a bank 6", metadata={"even": True})])
+    assert found(even=True) == ["0", "6"]
+    assert found(even=False) == ["1", "4", "5"]
+
+
 def test_a_snapshot_that_is_not_there_is_searched_around(home, faq, caplog):
     faq.upsert(documents(50))
     faq.refit()

@@ -47,6 +47,29 @@ class TestCorrelations:
         )
         assert (same.difference, same.low, same.high) == (0, 0, 0)
 
+    def test_the_interval_has_the_middle_95_percent_of_the_samples(self):
+        whole, drawn = [], []
+
+        def measure(samples):
+            if not whole:
+                whole.append(samples.tolist())
+                return np.array([7.0])
+            drawn.extend(samples.tolist())
+            return np.arange(len(drawn) - len(samples), len(drawn), dtype=float)
+
+        found = paired_bootstrap(measure, 5)
+        assert whole == [[[0, 1, 2, 3, 4]]]
+        assert len(drawn) == 2000
+        assert found.difference == 7
+        assert (found.low, found.high) == pytest.approx((49.975, 1949.025))
+        first, whole[:], drawn[:] = list(drawn), [], []
+        assert paired_bootstrap(measure, 5, samples=300).high == pytest.approx(291.525)
+        assert drawn == first[:300]
+        whole.clear()
+        drawn.clear()
+        paired_bootstrap(measure, 5, seed=1)
+        assert drawn != first
+
     def test_a_sample_equals_pearson_of_it(self):
         rng = np.random.default_rng(3)
         x, y = rng.normal(size=(2, 30))

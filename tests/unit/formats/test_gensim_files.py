@@ -190,7 +190,11 @@ class TestPickles:
 
     @pytest.mark.parametrize("protocol", [0, 1, 2])
     def test_plain_data_of_the_old_protocols_comes_back(self, protocol):
-        value = {"a": [5, -(10**30), 2.5, True, None], "long": "x" * 200_000, "\u00e9": ("b",)}
+        value = {
+            "a": [5, -(10**30), 2.5, True, None],
+            "long": "x" * 200_000,
+            "\u00e9 ": ("b", " c \t"),
+        }
         content = pickle.dumps(value, protocol=protocol)
         assert read_plain_data(io.BytesIO(content), "x") == (value, len(content))
 

@@ -201,6 +201,31 @@ class TestWriting:
         assert found_words == words
         np.testing.assert_array_equal(rows.astype(np.float32), matrix.astype(np.float32))
 
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("v.txt", "a 1 0.5\né -2 0.100000001\n".encode()),
+            ("v.vec", "2 2\na 1 0.5\né -2 0.100000001\n".encode()),
+            (
+                "v.bin",
+                b"2 2\na "
+                + np.array([1, 0.5], "<f4").tobytes()
+                + b"\n\xc3\xa9 "
+                + np.array([-2, 0.1], "<f4").tobytes()
+                + b"\n",
+            ),
+        ],
+    )
+    def test_the_bytes_of_a_file(self, tmp_path, name, content):
+        matrix = np.array([[1, 0.5], [-2, 0.1]], np.float32)
+        source = MappedVectors.from_words(["a", "é"], matrix)
+        write_vectors(source.as_file("mine", "glove"), tmp_path / name)
+        assert (tmp_path / name).read_bytes() == content
+        write_vectors(source.as_file("mine", "glove"), tmp_path / f"{name}.gz")
+        packed = (tmp_path / f"{name}.gz").read_bytes()
+        assert packed[:8] == b"\x1f\x8b\x08" + bytes(5)  # packed, without a file name and a time
+        assert gzip.decompress(packed) == content
+
     def test_words_that_do_not_fit(self, tmp_path):
         source = MappedVectors.from_words(["at home", "b"], np.eye(2, dtype=np.float32))
         for name in ("v.vec", "v.bin"):

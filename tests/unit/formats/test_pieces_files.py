@@ -39,6 +39,20 @@ class TestModel2vec:
         np.testing.assert_allclose(rows[:-1], model.encode(list(self.WORDS)), atol=1e-6)
         assert unknown.tolist() == [False] * 6 + [True]
 
+    def test_a_word_has_all_its_pieces_whatever_its_tokenizer_truncates_or_pads(
+        self, model, tmp_path
+    ):
+        from tokenizers import Tokenizer
+
+        model.save_pretrained(tmp_path / "m")
+        path = str(tmp_path / "m" / "tokenizer.json")
+        tokenizer = Tokenizer.from_file(path)
+        tokenizer.enable_truncation(2)
+        tokenizer.enable_padding(length=8, pad_id=1, pad_token="[PAD]")
+        tokenizer.save(path)
+        rows, _ = open_unstored(read_vectors(tmp_path / "m")).lookup(["abab", "a"])
+        np.testing.assert_allclose(rows, model.encode(["abab", "a"]), atol=1e-6)
+
     def test_weights_and_shared_rows(self, model, tmp_path):
         from model2vec import StaticModel
 
