@@ -168,7 +168,7 @@ def test_a_build_on_documents_brings_its_index_before_it_fits(home, large, encod
     seen = []
     monkeypatch.setattr(
         "gem_index.collection.write.building.refit",
-        lambda access, progress: seen.append(access.status().index.tail),
+        lambda access, *_: seen.append(access.status().index.tail),
     )
     home.build("large", documents(80))
     assert seen == [0]
