@@ -32,9 +32,8 @@ VOCABULARY = "vocabulary.txt"
 _LEAST = 5  # letters of the shortest word that may have one error
 _LONG = 9  # letters of the shortest word that may have two errors
 _LONGEST = 40  # letters of the longest word that is corrected
-_RUN = (
-    1 << 14
-)  # different tokens of a sorted run; no other thread runs while they are sorted (6 ms)
+_RUN = 1 << 14
+"""Different tokens of a sorted run; no other thread runs while they are sorted (6 ms)."""
 
 
 @cache

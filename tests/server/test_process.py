@@ -1,10 +1,15 @@
 """What holds for a whole process of the server."""
 
+import asyncio
 import os
 import subprocess
 import sys
+import time
+from types import SimpleNamespace
 
 import pytest
+
+from gem_index.server import process
 
 THREADS = """
 import re, sys, threading
@@ -45,7 +50,7 @@ def test_threads_share_two_heaps_and_take_short_turns(environ):
     assert run(**environ)[0] > 2  # each thread has its own
     heaps, turn = run("prepared", **environ)
     assert heaps <= 1  # beside the one of the main thread
-    assert turn <= 0.0002  # work that writes every 0.3 ms would not give way to a longer one
+    assert turn <= 0.0002  # work that writes more often than a turn does not give way
 
 
 STANDING = """
@@ -84,6 +89,26 @@ def test_free_memory_is_given_back_to_the_system():
     command = [sys.executable, "-c", FREED]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert int(done.stdout) > 70
+
+
+def test_without_work_no_memory_is_given_back(monkeypatch):
+    trims = []
+    library = SimpleNamespace(malloc_trim=trims.append)
+    monkeypatch.setattr(process, "_c_library", lambda: library)
+    monkeypatch.setattr(process, "_PAUSE", 0.01)
+
+    async def work_once():
+        giving = asyncio.create_task(process.give_memory_back())
+        await asyncio.sleep(0.1)
+        assert trims == [0]  # of the work before
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
+        await asyncio.sleep(0.1)
+        giving.cancel()
+
+    asyncio.run(work_once())
+    assert trims == [0, 0]
 
 
 def test_a_number_of_heaps_that_the_user_set_counts(environ):

@@ -100,7 +100,7 @@ class Table(SqlTable):
             self._database.rows(f"INSERT INTO {self._table} VALUES ({places})", values)
 
     def query(self, vector, k):
-        raise NotImplementedError
+        pytest.fail("no test of this module searches")
 
     def is_one_of(self, field, values):
         return f"one({field}, {values})"

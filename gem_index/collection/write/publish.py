@@ -29,6 +29,7 @@ from gem_index.store.records import CollectionRecord, ModelRecord, SnapshotRecor
 __all__ = ["AS_STORED", "publish", "publish_in"]
 
 AS_STORED: TextSettings = {}
+"""No other settings than the stored ones."""
 
 _LOG = logging.getLogger(__name__)
 
