@@ -15,9 +15,9 @@ __all__ = ["give_memory_back", "leave_out_what_stands", "prepare_process"]
 _TURN = 0.0002
 """Seconds after which a thread that waits asks the running one for its turn; a search asks for some fifty turns.
 
-While the running thread writes to a file or a database, another thread could run. But the write is short, then the thread goes
-on, and the waiting thread starts its count again. So beside work that writes more often than a turn, other threads wait
-until its end. Beside a PUT of 16 MB, searches waited up to 0.3 s with turns of 0.5 ms, and 0.06 s with turns of 0.2 ms.
+While the running thread writes to a file or a database, another thread could run. But the write is short, then the thread
+goes on, and the waiting thread starts its count again. So beside work that writes more often than a turn, other threads
+wait until its end. Beside a PUT of 16 MB, searches waited up to 0.3 s with turns of 0.5 ms, and 0.06 s with turns of 0.2 ms.
 """
 
 _M_ARENA_MAX = -8  # glibc's malloc.h
