@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 from gem_index.errors import GemIndexError
 from gem_index.errors.quoting import quoted_error, quoted_path
@@ -62,6 +64,12 @@ def make_app(modules: Iterable[str] = MODULES) -> typer.Typer:
     add_examples(app)
     _divide_into_panels(app)
     return app
+
+
+@cache  # a process may run many commands
+def _command_tree(modules: tuple[str, ...]) -> Any:
+    """Return what parses and runs the commands of some modules."""
+    return typer.main.get_command(make_app(modules))
 
 
 def _divide_into_panels(app: typer.Typer) -> None:
@@ -119,8 +127,8 @@ def run(arguments: list[str]) -> int:
     """Run one command and return its exit status."""
     arguments = _home_first(arguments)
     try:
-        app = make_app(modules_for(arguments))
-        status = app(args=arguments, prog_name="gem-index", standalone_mode=False)
+        commands = _command_tree(modules_for(arguments))
+        status = commands(args=arguments, prog_name="gem-index", standalone_mode=False)
         sys.stdout.flush()
     except GemIndexError as error:
         message = message_of(error, arguments)

@@ -46,16 +46,19 @@ def cosine(collection, hit):
     return float(pair[0] @ pair[1])
 
 
-def reranked_score(collection, text):
-    """(c + 2.25 match) / 3.25, c being 0.7 of the text's cosine and 0.3 of that of its best 20 words."""
-    words = re.findall(r"\S+", text)
-    cut = [words[b : b + 20] for b in range(0, max(len(words) - 10, 1), 10)]
-    rows = collection.encoder.encode([QUERY, text, *(" ".join(part) for part in cut)])
-    cosines = rows[1:].astype(np.float64) @ rows[0]
-    best = cosines[1:].max() if len(words) > 20 else cosines[0]
+def reranked_scores(collection, texts):
+    """(c + 2.25 match) / 3.25, c being 0.7 of a text's cosine and 0.3 of that of its best 20 words."""
     known = [document.text for document in collection.documents()][: len(many_known(collection))]
-    _, [match] = words_scores([text], QUERY, known)
-    return (0.7 * cosines[0] + 0.3 * best + 2.25 * match) / 3.25
+    _, matches = words_scores(texts, QUERY, known)
+    scores = []
+    for text, match in zip(texts, matches, strict=True):
+        words = re.findall(r"\S+", text)
+        cut = [words[b : b + 20] for b in range(0, max(len(words) - 10, 1), 10)]
+        rows = collection.encoder.encode([QUERY, text, *(" ".join(part) for part in cut)])
+        cosines = rows[1:].astype(np.float64) @ rows[0]
+        best = cosines[1:].max() if len(words) > 20 else cosines[0]
+        scores.append((0.7 * cosines[0] + 0.3 * best + 2.25 * match) / 3.25)
+    return scores
 
 
 def many_known(collection):
@@ -68,7 +71,8 @@ class TestRerank:
         self, many, mode
     ):
         best = many.search(QUERY, k=RERANKED, mode=mode)
-        scores = {hit.id: reranked_score(many, hit.text) for hit in best}
+        reranked = reranked_scores(many, [hit.text for hit in best])
+        scores = dict(zip([hit.id for hit in best], reranked, strict=True))
         expected = sorted(scores.values(), reverse=True)[:7]
         found = many.search(QUERY, k=7, mode=mode, rerank=True)
         assert [hit.score for hit in found] == pytest.approx(expected, abs=1e-5)
