@@ -266,17 +266,17 @@ class _Exchange:
         if self._whole:
             return await self._receive()
         seconds = self._limits.seconds
+        # between two parts of a stream the server may work longer; a client that waits for it is not slow
+        left = seconds if self._stream else max(0.001, self._stop - time.monotonic())
         try:
-            async with asyncio.timeout(max(0.001, self._stop - time.monotonic())):
+            async with asyncio.timeout(left):
                 message = await self._receive()
         except TimeoutError:
             raise _RefusedError(
                 408, f"the body did not arrive in {seconds:g} seconds; expected it faster"
             ) from None
         self._whole = not message.get("more_body", False)
-        if self._stream:
-            self._stop = time.monotonic() + seconds
-        else:
+        if not self._stream:
             self._hold(len(message.get("body", b"")))
         return message
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from dataclasses import asdict
 from typing import ClassVar
 
@@ -12,8 +13,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from gem_index import Home, WeightedText
+from gem_index.collection import Collection
 from gem_index.errors import GemIndexError
-from gem_index.server import open_collections
+from gem_index.server import documents, open_collections
 from gem_index.server.app import create_app
 from gem_index.server.settings import Limits
 from gem_index.store.documents import DocumentRepository
@@ -26,6 +28,16 @@ ROWS = [
 ]
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+async def streamed(app, receive, send):
+    """Send a stream in parts; the test client would send one part."""
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/x-ndjson")]
+    headers.append((b"transfer-encoding", b"chunked"))
+    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
+    scope |= {"path": "/collections/faq/documents/stream", "scheme": "http"}
+    async with app.router.lifespan_context(app):
+        await app({**scope, "http_version": "1.1", "server": ("a", 1)}, receive, send)
 
 
 @pytest.fixture
@@ -310,15 +322,7 @@ class TestStream:
         async def send(message):
             sent.append(message)
 
-        async def stream():  # the test client would send one part
-            headers = [(b"host", b"localhost"), (b"content-type", b"application/x-ndjson")]
-            headers.append((b"transfer-encoding", b"chunked"))
-            scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
-            scope |= {"path": "/collections/faq/documents/stream", "scheme": "http"}
-            async with app.router.lifespan_context(app):
-                await app({**scope, "http_version": "1.1", "server": ("a", 1)}, receive, send)
-
-        asyncio.run(stream())
+        asyncio.run(streamed(app, receive, send))
         assert json.loads(sent[1]["body"]) == {
             "collection": "faq",
             "added": 50,
@@ -326,6 +330,32 @@ class TestStream:
             "unchanged": 0,
         }
         assert app.state.context.memory.held == 0
+
+    def test_the_time_that_the_server_needs_is_not_that_of_the_client(self, home, monkeypatch):
+        """A part arrives soon after it is asked for, but storing the one before takes longer than a part may."""
+        home.create_collection("faq")
+        upsert = Collection.upsert
+
+        def slow(*arguments):
+            time.sleep(0.5)
+            return upsert(*arguments)
+
+        monkeypatch.setattr(Collection, "upsert", slow)
+        monkeypatch.setattr(documents, "_BATCH", 1)
+        parts = iter([b'{"id": "%d", "text": "a visa"}\n' % number for number in range(3)])
+        sent = []
+
+        async def receive():
+            await asyncio.sleep(0.05)
+            part = next(parts, b"")
+            return {"type": "http.request", "body": part, "more_body": bool(part)}
+
+        async def send(message):
+            sent.append(message)
+
+        asyncio.run(streamed(create_app(home, limits=Limits(seconds=0.3)), receive, send))
+        assert sent[0]["status"] == 200, sent
+        assert json.loads(sent[1]["body"])["added"] == 3
 
     @pytest.mark.parametrize(
         ("lines", "told"),
