@@ -13,6 +13,9 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+import numpy.typing as npt
+
 from gem_index.text.analyzer import Analyzer, is_unspaced
 from gem_index.text.languages import NONE
 from gem_index.text.tokens import frequent_english
@@ -61,6 +64,10 @@ def words_to_keep(tokens: Iterable[str]) -> Iterator[str]:
     return (token for token in tokens if _LEAST - 1 <= len(token) <= _LONGEST and token.isalpha())
 
 
+def _errors_allowed(word: str) -> int:
+    return 1 if len(word) < _LONG else 2
+
+
 def _near(word: str, others: Sequence[str]) -> dict[str, int]:
     """Return the words among others that differ from a word by few errors, each with its number of errors.
 
@@ -71,13 +78,48 @@ def _near(word: str, others: Sequence[str]) -> dict[str, int]:
     from rapidfuzz.distance import OSA
 
     found = process.extract(
-        word,
-        others,
-        scorer=OSA.distance,
-        score_cutoff=1 if len(word) < _LONG else 2,
-        limit=None,
+        word, others, scorer=OSA.distance, score_cutoff=_errors_allowed(word), limit=None
     )
     return {near: int(errors) for near, errors, _ in found}
+
+
+class _ManyWords:
+    """Many words, and which letters each has, so that most words need not be compared with a mistyped one.
+
+    Python's own strings would take three times the memory, and no other thread would run while they are compared.
+
+    Parameters
+    ----------
+    lines : str
+        The words, each with a line break after it.
+    """
+
+    def __init__(self, lines: str) -> None:
+        characters = _characters(lines)
+        self._lines = lines
+        self._ends = np.flatnonzero(characters == ord("\n"))
+        self._begins = np.concatenate([[0], self._ends[:-1] + 1])
+        self._letters = np.bitwise_or.reduceat(_bits(characters), self._begins)
+
+    def near(self, word: str) -> dict[str, int]:
+        """Return the near words; see :func:`_near`."""
+        asked = np.bitwise_or.reduce(_bits(_characters(f"{word}\n")))
+        # an error takes away at most one letter and adds at most one
+        others = np.bitwise_count(self._letters ^ asked) <= 2 * _errors_allowed(word)
+        return _near(
+            word,
+            [self._lines[self._begins[at] : self._ends[at]] for at in np.flatnonzero(others)],
+        )
+
+
+def _characters(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def _bits(characters: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint64]:
+    """Return one of 64 bits for each character; different characters may have the same bit."""
+    bits: npt.NDArray[np.uint64] = np.uint64(1) << (characters.astype(np.uint64) & np.uint64(63))
+    return bits
 
 
 class Vocabulary:
@@ -164,23 +206,25 @@ class StoredVocabulary:
         if path.exists() and path.stat().st_size:
             with path.open("rb") as file:
                 self._data = mmap(file.fileno(), 0, access=ACCESS_READ)
-        self._by_letter: dict[str, list[str]] = {}  # those that were asked for
-
-    def words(self, letter: str) -> list[str]:
-        """Return the words that begin with a letter, sorted."""
-        first = letter.encode()
-        begin, end = (
-            self._place_of(first),
-            self._place_of(first + b"\xff"),
-        )  # no character has this byte
-        return self._data[begin:end].decode().split("\n")[:-1]
+        self._by_letter: dict[str, _ManyWords | None] = {}  # those that were asked for
 
     def near(self, word: str) -> dict[str, int]:
         """Return the near words; see :meth:`Vocabulary.near`."""
         letter = word[0]
         if letter not in self._by_letter:
-            self._by_letter[letter] = self.words(letter)
-        return _near(word, self._by_letter[letter])
+            lines = self._lines(letter.encode())
+            self._by_letter[letter] = _ManyWords(lines) if lines else None
+        words = self._by_letter[letter]
+        return words.near(word) if words else {}
+
+    def _lines(self, first: bytes) -> str:
+        """Return the words that begin with a letter, sorted, one per line."""
+        begin, end = (
+            self._place_of(first),
+            self._place_of(first + b"\xff"),
+        )  # which no character has
+        end = self._data.rfind(b"\n", begin, end) + 1  # a file that was cut ends within a word
+        return self._data[begin:end].decode()
 
     def _place_of(self, prefix: bytes) -> int:
         """Return the position of the first line that is not less than some bytes: lines ascend by their bytes."""
