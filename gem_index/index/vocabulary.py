@@ -84,32 +84,33 @@ def _near(word: str, others: Sequence[str]) -> dict[str, int]:
 
 
 class _ManyWords:
-    """Many words, and which letters each has, so that most words need not be compared with a mistyped one.
+    """Many words in a file, and which letters each has, so that most words need not be compared with a mistyped one.
 
-    Python's own strings would take three times the memory, and no other thread would run while they are compared.
+    Python's own strings would take four times the memory, and no other thread would run while they are compared.
 
     Parameters
     ----------
-    lines : str
-        The words, each with a line break after it.
+    lines : memoryview
+        The words in UTF-8, each with a line break after it.
     """
 
-    def __init__(self, lines: str) -> None:
-        characters = _characters(lines)
+    def __init__(self, lines: memoryview) -> None:
         self._lines = lines
-        self._ends = np.flatnonzero(characters == ord("\n"))
-        self._begins = np.concatenate([[0], self._ends[:-1] + 1])
-        self._letters = np.bitwise_or.reduceat(_bits(characters), self._begins)
+        self._ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == ord("\n"))
+        characters = _characters(str(lines, "utf-8"))
+        begins = np.flatnonzero(characters == ord("\n"))[:-1] + 1
+        self._letters = np.bitwise_or.reduceat(_bits(characters), np.append(0, begins))
 
     def near(self, word: str) -> dict[str, int]:
         """Return the near words; see :func:`_near`."""
         asked = np.bitwise_or.reduce(_bits(_characters(f"{word}\n")))
         # an error takes away at most one letter and adds at most one
         others = np.bitwise_count(self._letters ^ asked) <= 2 * _errors_allowed(word)
-        return _near(
-            word,
-            [self._lines[self._begins[at] : self._ends[at]] for at in np.flatnonzero(others)],
-        )
+        return _near(word, [self._word(place) for place in np.flatnonzero(others).tolist()])
+
+    def _word(self, place: int) -> str:
+        begin = self._ends[place - 1] + 1 if place else 0
+        return str(self._lines[begin : self._ends[place]], "utf-8")
 
 
 def _characters(text: str) -> npt.NDArray[np.uint32]:
@@ -217,14 +218,14 @@ class StoredVocabulary:
         words = self._by_letter[letter]
         return words.near(word) if words else {}
 
-    def _lines(self, first: bytes) -> str:
+    def _lines(self, first: bytes) -> memoryview:
         """Return the words that begin with a letter, sorted, one per line."""
         begin, end = (
             self._place_of(first),
             self._place_of(first + b"\xff"),
         )  # which no character has
         end = self._data.rfind(b"\n", begin, end) + 1  # a file that was cut ends within a word
-        return self._data[begin:end].decode()
+        return memoryview(self._data)[begin:end]
 
     def _place_of(self, prefix: bytes) -> int:
         """Return the position of the first line that is not less than some bytes: lines ascend by their bytes."""
