@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         _absent(item.config, f"tests of the part {part} need: {line}")
     if item.get_closest_marker("shared_data") and not SHARED.is_dir():
         pytest.skip("the research data sets are not beside this checkout")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how long the tests of each part took, with their set-up; tests in several processes are added up."""
+    seconds: Counter[str] = Counter()
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds.update(
+                {name: report.duration for name in (CORE, *PARTS) if name in report.keywords}
+            )
+    if seconds:
+        told = ", ".join(f"{name} {took:.0f}" for name, took in seconds.most_common())
+        terminalreporter.write_line(f"seconds of tests: {told}")
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 
+from choosing import pytest_terminal_summary
 from pages import ROOT
 from parts import CORE, PARTS, part_of, parts_in
 
@@ -46,6 +48,23 @@ def test_every_part_that_needs_packages_has_an_extra():
     for name in named:  # each of them can be installed alone
         assert ",test" in EXTRAS[name][0]
         assert EXTRAS[name][0].startswith("gem-index[")
+
+
+def test_seconds_are_added_up_by_part():
+    def report(part, when, seconds):
+        place = ("test_a.py", 1, "test_a")
+        return pytest.TestReport("a", place, {part: 1}, "passed", None, when, duration=seconds)
+
+    told = []
+    stats = {
+        "": [report("server", "setup", 2.5), report("core", "setup", 0.5)],
+        "passed": [report("server", "call", 1.5), report("core", "call", 9)],
+        "warnings": ["not a report"],
+    }
+    pytest_terminal_summary(SimpleNamespace(stats=stats, write_line=told.append))
+    assert told == ["seconds of tests: core 10, server 4"]
+    pytest_terminal_summary(SimpleNamespace(stats={}, write_line=told.append))
+    assert len(told) == 1
 
 
 def test_one_of_each_runs_every_test_with_one_of_its_arguments():
