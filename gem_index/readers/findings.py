@@ -21,7 +21,7 @@ class Findings:
     Attributes
     ----------
     texts : int
-        Records that were read.
+        Records with a text.
     cleaned : int
         Those whose text cleaning changed.
     markup : int

@@ -225,7 +225,7 @@ class RecordReader:
         findings = self._findings
         texts = {name: fields.get(name) for name in self._text_names}
         held = {name: text for name, text in texts.items() if isinstance(text, str)}
-        findings.texts += 1
+        findings.texts += bool(held)
         if self.clean:
             cleaned = {name: self._clean(text) for name, text in held.items()}
             fields.update(cleaned)

@@ -134,6 +134,4 @@ def _exists(home: Home, name: str) -> bool:
         home.collection(name)
     except UnknownNameError:
         return False
-    except InputError:  # not a name of a collection
-        return False
     return True

@@ -549,6 +549,19 @@ class TestCleaning:
         list(DocumentReader([name], clean=["quotes"], on_end=notes.extend))
         assert [str(each) for each in notes] == ["cleaning (quotes) changed 0 of 2 texts."]
 
+    def test_a_record_without_a_text_is_no_text_of_the_notes(self, tmp_path):
+        name = write(tmp_path / "x.jsonl", '{"text": "<b>a</b>"}\n{"id": 2}\n{"text": null}\n')
+        for clean, told in (
+            (["html"], "cleaning (html) changed 1 of 1"),
+            ([], "1 of 1 texts look"),
+        ):
+            notes, skipped = [], []
+            list(
+                DocumentReader([name], clean=clean, on_problem=skipped.append, on_end=notes.extend)
+            )
+            assert (len(skipped), len(notes)) == (2, 1)
+            assert str(notes[0]).startswith(told)
+
     def test_html_that_stays_is_told(self, tmp_path):
         name = write(tmp_path / "x.txt", "<b>a</b>\na < b\nI&#39;m\n")
         notes = []
