@@ -220,10 +220,8 @@ class StoredVocabulary:
 
     def _lines(self, first: bytes) -> memoryview:
         """Return the words that begin with a letter, sorted, one per line."""
-        begin, end = (
-            self._place_of(first),
-            self._place_of(first + b"\xff"),
-        )  # which no character has
+        after = first + b"\xff"  # no character has this byte
+        begin, end = self._place_of(first), self._place_of(after)
         end = self._data.rfind(b"\n", begin, end) + 1  # a file that was cut ends within a word
         return memoryview(self._data)[begin:end]
 
