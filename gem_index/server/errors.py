@@ -278,11 +278,18 @@ def status_of(error: Exception) -> int:
 
 
 def error_descriptions(body: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    """Return the part of the OpenAPI document about errors with a body."""
-    return {
-        status: {"model": body, "description": description}
+    """Return the part of the OpenAPI document about errors with a body.
+
+    One status has the body as a model, and the others refer to it, because FastAPI makes the model of each status of each
+    route again when the first request comes.
+    """
+    reference = {"schema": {"$ref": f"#/components/schemas/{body.__name__}"}}
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"description": description, "content": {"application/json": reference}}
         for status, description in _DESCRIPTIONS.items()
     }
+    first = next(iter(_DESCRIPTIONS))
+    return {**found, first: {"description": _DESCRIPTIONS[first], "model": body}}
 
 
 def error_response(path: str, status: int, problem: str, **further: Any) -> JsonResponse:

@@ -191,6 +191,13 @@ class TestDocument:
         told = {status: operation["responses"][status]["description"] for status in ERRORS}
         assert told["401"] == "The key is missing or unknown."
         assert len(set(told.values())) == len(ERRORS)  # each says its own reason
+        bodies = {
+            kind["schema"]["$ref"]
+            for status in ERRORS
+            for kind in operation["responses"][status].get("content", {}).values()
+        }
+        assert len(bodies) == 1  # all have the form of the interface of the route
+        assert bodies.pop().rpartition("/")[2] in document["components"]["schemas"]
 
     @pytest.mark.parametrize("label", [label for label in OPERATIONS if label.startswith("P")])
     def test_an_example_of_a_body_is_accepted(self, document, http, label):
