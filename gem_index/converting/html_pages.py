@@ -43,7 +43,7 @@ _PARAGRAPH = re.compile(
 )
 _NOT_IN_A_CELL = ("table", "ul", "ol", "dl", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
 """Elements that data tables do not contain: a table with one of them is for the layout of the page."""
-_LINE = re.compile(r"li|tr|d[td]|br|caption|figcaption|summary|option", re.ASCII)
+_LINE = re.compile(r"li|t[rdh]|d[td]|br|caption|figcaption|summary|option", re.ASCII)
 
 
 def html_page(content: bytes, encoding: str | None = None) -> Page:
@@ -178,7 +178,7 @@ def _drop_menus(part: Any) -> None:
 def block_text(element: Any) -> str:
     """Return the text of an element: a blank line between paragraphs, one line per item or row, bars between cells.
 
-    Headings are marked as in Markdown.
+    In tables for the layout of a page, each cell begins a line. Headings are marked as in Markdown.
     """
     pieces: list[str] = []
     gap = ""

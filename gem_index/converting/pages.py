@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["ARCHIVES", "KINDS", "READING_VERSION", "Page", "kind_of"]
 
-READING_VERSION = 4
+READING_VERSION = 5
 """Increase this number if the code reads an unchanged file differently, so that folders are read again."""
 
 KINDS: Mapping[str, str] = {

@@ -74,7 +74,7 @@ class Findings:
             yield Message(
                 f"values that do not fit the type of their column stay text: {_listed(named)}."
             )
-        if clean:
+        if clean and self.texts:
             yield Message(
                 f"cleaning ({', '.join(clean)}) changed {self.cleaned:,} of {self.texts:,} texts."
             )

@@ -132,7 +132,7 @@ class TestHtml:
         [
             ("<h6>Deep</h6><p>a</p>", "###### Deep\n\na"),
             ("<table><tr><th>a</th><td></td><td>b</td></tr></table>", "a | b"),
-            ("<table><tr><td><h6>T</h6>a</td> <td>b</td></tr></table>", "###### T\n\na b"),
+            ("<table><tr><td><h6>T</h6>a</td> <td>b</td></tr></table>", "###### T\n\na\nb"),
             ("<table><caption>C</caption><tr><td>a</td></tr></table>", "C\na"),
             ("<pre>\n  a\n b \n</pre>c", "a\n b\n\nc"),
             ("<p hidden>x</p><p aria-hidden='true'>y</p><p>a</p>", "a"),
