@@ -192,7 +192,9 @@ class TestHtml:
         assert self.text_of(tmp_path, table) == "size | price\n2 kg | 4"
         layout = f"<table><tr><td><h2>Prices</h2></td><td>{table}</td></tr></table>"
         assert self.text_of(tmp_path, layout) == "## Prices\n\nsize | price\n2 kg | 4"
-        layout = "<table><tr><th>Mon<td>shop <b>open</b><td><ul><li>tea<li>cakes</ul></table> Welcome"
+        layout = (
+            "<table><tr><th>Mon<td>shop <b>open</b><td><ul><li>tea<li>cakes</ul></table> Welcome"
+        )
         assert self.text_of(tmp_path, layout) == "Mon\nshop open\n\ntea\ncakes\n\nWelcome"
 
     @pytest.mark.parametrize("tag", ["div", "font", "blockquote"])
