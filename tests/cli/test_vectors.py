@@ -209,3 +209,27 @@ def test_bad_input_is_one_line_and_changes_nothing(
     assert message in answer.err
     assert state() == before
     assert not (tmp_path / "x.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["add", "v", "{glove}"], ["fit-vocabulary", "v", "{glove}", "--vectors", "tiny"]]
+)
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--limit", 0, "limit is 0; expected at least 1"),
+        ("--limit", -1, "limit is -1; expected at least 1"),
+        ("--scale", 0, "scale is 0.0; expected a number from 1e-9 to 1e9"),
+        ("--scale", "nan", "scale is nan; expected a number from 1e-9 to 1e9"),
+        ("--oov", "", "oov is ''; expected hash, zero, subword"),
+        ("--case", "", "case is ''; expected keep, lower, fallback"),
+        ("--contractions", "", "contractions is ''; expected word, apostrophe"),
+        ("--runs", "", "runs is ''; expected word, split"),
+        ("--dtype", "", "dtype is ''; expected float32, float16, int8"),
+    ],
+)
+def test_a_given_value_counts_even_if_it_is_zero_or_empty(
+    gem, glove, command, option, value, message
+):
+    answer = gem("vectors", *(part.format(glove=glove) for part in command), option, value)
+    assert (answer.status, answer.out, answer.err) == (2, "", f"Error: {message}\n")

@@ -10,14 +10,14 @@ import pytest
 from gem_index import Document
 from gem_index.collection.search import answer as answering
 from gem_index.collection.state.batching import Batcher
-from gem_index.errors import EmptyTextError
+from gem_index.errors import EmptyTextError, InputError
 
 
 class Work:
     """Answers requests by their negatives; holds the batch of request 0 until it is released."""
 
-    def __init__(self):
-        self.batches = []
+    def __init__(self, error=ValueError):
+        self.batches, self.error = [], error
         self.begun, self.released = threading.Event(), threading.Event()
 
     def __call__(self, requests):
@@ -28,7 +28,7 @@ class Work:
         if "interrupt" in requests:
             raise KeyboardInterrupt
         if "wrong" in requests:
-            raise ValueError("wrong")
+            raise self.error("wrong")
         return [-request for request in requests]
 
 
@@ -73,12 +73,13 @@ def test_nobody_waits_for_a_free_seat(pool):
     assert held.result(30) == 0
 
 
-def test_an_error_reaches_only_the_caller_whose_request_it_is_of(pool):
-    batcher, work = Batcher(1), Work()
+@pytest.mark.parametrize("error", [ValueError, InputError, MemoryError, OSError, RuntimeError])
+def test_an_error_reaches_only_the_caller_whose_request_it_is_of(pool, error):
+    batcher, work = Batcher(1), Work(error)
     held, (first, wrong, last) = occupied(batcher, work, pool, [1, "wrong", 3])
     work.released.set()
     assert (held.result(30), first.result(30), last.result(30)) == (0, -1, -3)
-    with pytest.raises(ValueError, match="wrong"):
+    with pytest.raises(error, match="wrong"):
         wrong.result(30)
     assert batcher.answer(7, work) == -7
 

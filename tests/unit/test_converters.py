@@ -184,6 +184,22 @@ class TestHtml:
             "## One\n\nFirst line.\n\nBeside.\n\na\nb\n\nterm\nmeaning\n\nif x:\n    y()"
         )
 
+    @pytest.mark.parametrize(
+        ("body", "text"),
+        [
+            ("<div>One <p> two </p> three <br> four</div>", "One\n\ntwo\n\nthree\nfour"),
+            ("<ul> <li>a </li> <li> b <i>c</i> </li> </ul> d", "a\nb c\n\nd"),
+            ("x <table><tr><td> a </td> <td>b</td></tr></table> y ", "x\n\na | b\n\ny"),
+            (
+                "x <h2> T <b>U</b> </h2> y<hr> z <pre> p </pre> q",
+                "x\n\n## T U\n\ny\n\nz\n\n p\n\nq",
+            ),
+            ("<p>one <b> two</b><i> </i>three</p> <p> </p><p></p> four", "one two three\n\nfour"),
+        ],
+    )
+    def test_no_line_ends_with_a_blank_and_no_blank_comes_twice(self, tmp_path, body, text):
+        assert self.text_of(tmp_path, body) == text
+
     def test_rows_of_a_table_and_cells_that_only_lay_out_a_page(self, tmp_path):
         rows = (
             "<tr><th>size</th><th>price</th></tr><tr><td><p>2 kg</p></td><td>4</td><td></td></tr>"

@@ -87,6 +87,20 @@ class TestPlaces:
         with pytest.raises(InputError, match="has no text with a word"):
             made.make_map()
 
+    def test_it_shows_no_document_without_a_word_and_none_that_was_deleted_meanwhile(self, home):
+        made = home.create_collection("words")
+        texts = ("?!", "visa", "bank", "...", "tea", "visa")
+        made.upsert(Document(id=str(i), text=text) for i, text in enumerate(texts))
+
+        def interfere(_stage, done, total):
+            if done == total:
+                made.delete(["2"])
+
+        shown = made.make_map(interfere)
+        assert (shown.ids, shown.documents) == (("1", "4", "5"), 5)
+        np.testing.assert_array_equal(shown.places[0], shown.places[2])
+        assert shown.topics.shape == (3,)
+
     def test_progress(self, things):
         heard = []
         things.make_map(lambda *report: heard.append(report))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import VectorFormatError
-from gem_index.vectors.rows import Loss, quantised
+from gem_index.vectors.rows import Loss, Rows, quantised
 from gem_index.vectors.stored import _shared_rows
 
 
@@ -27,6 +27,17 @@ def test_eight_bits_reach_from_the_smallest_to_the_largest_number():
     kept, factors = quantised(rows, np.dtype(np.int8))
     assert kept.tolist() == [[64, -127, 32], [0, 0, 0]]
     assert factors.tolist() == [pytest.approx(2 / 127), 0.0]
+
+
+def test_the_contents_are_all_rows_in_their_order_and_then_their_factors(monkeypatch):
+    monkeypatch.setattr("gem_index.vectors.rows._BLOCK", 2)
+    matrix, factors = quantised(np.arange(15, dtype=np.float32).reshape(5, 3), np.dtype(np.int8))
+    for rows in (matrix, np.asfortranarray(matrix), matrix.astype(np.float16)):
+        assert b"".join(Rows(rows).contents()) == np.ascontiguousarray(rows).tobytes()
+    both = b"".join(Rows(matrix, factors).contents())
+    assert both == matrix.tobytes() + factors.tobytes()
+    assert Rows(matrix, factors).form == "|i1 (5, 3)"
+    assert b"".join(Rows(matrix[:0], factors[:0]).contents()) == b""
 
 
 class TestSharedRows:

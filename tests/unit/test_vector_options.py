@@ -200,6 +200,16 @@ def test_options_survive_json():
         unit=True, scale=0.5, oov="zero", case="fallback", limit=3, dtype="int8"
     )
     assert SourceOptions.from_json(options.to_json()) == options
+    for runs in (None, "word"):  # both are missing, as in homes of versions without the option
+        assert SourceOptions(runs=runs).to_json() == (
+            '{"case": "keep", "dtype": null, "limit": null, "oov": null, "scale": 1.0, "tails": "word", "unit": false}'
+        )
+    split = SourceOptions(runs="split", contractions="apostrophe", limit=3)
+    assert split.to_json() == (
+        '{"case": "keep", "dtype": null, "limit": 3, "oov": null, "runs": "split", "scale": 1.0, "tails": "apostrophe", '
+        '"unit": false}'
+    )
+    assert SourceOptions.from_json(split.to_json()) == split
     assert SourceOptions().given() == {}
     assert SourceOptions(scale=2).given() == {"scale": 2}
 

@@ -33,6 +33,24 @@ class TestArrays:
             assert rows.dtype == (np.float16 if dtype == np.float16 else np.float32)
             np.testing.assert_array_equal(rows, matrix.astype(rows.dtype))
 
+    def test_a_folder_is_read_from_the_matrix_it_has_and_from_npy_if_it_has_both(self, tmp_path):
+        (tmp_path / "words.txt").write_text("\n".join(WORDS))
+        with pytest.raises(VectorFormatError) as refused:
+            read_vectors(tmp_path)
+        assert str(refused.value) == (
+            f"the folder {tmp_path} holds no words.txt + matrix.npy; expected both (line i of words.txt naming row i), or "
+            "a model2vec, sentence-transformers or spaCy folder"
+        )
+        save_file({"vectors": MATRIX}, tmp_path / "matrix.safetensors")
+        np.testing.assert_array_equal(content_of(read_vectors(tmp_path))[1], MATRIX)
+        np.save(tmp_path / "matrix.npy", 2 * MATRIX)
+        file = read_vectors(tmp_path)
+        assert (file.format, file.origin) == ("folder", str(tmp_path))
+        np.testing.assert_array_equal(content_of(file)[1], 2 * MATRIX)
+        (tmp_path / "words.txt").unlink()
+        with pytest.raises(VectorFormatError, match=r"holds no words\.txt"):
+            read_vectors(tmp_path)
+
     def test_packed_and_odd_numbers(self, tmp_path):
         np.save(tmp_path / "a.npy", MATRIX)
         save_file({"vectors": MATRIX}, tmp_path / "b.safetensors")
