@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import httpx
@@ -28,6 +29,18 @@ NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d+)?")
 
 def unheard(*_):
     """Hear no progress."""
+
+
+@contextmanager
+def time_zone(name):
+    """Use another time zone than that of the machine."""
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TZ", name)
+            time.tzset()
+            yield
+    finally:
+        time.tzset()
 
 
 @pytest.fixture
@@ -111,7 +124,9 @@ class TestBackups:
 
         monkeypatch.setattr(module, "datetime", Clock)
         backups = BackupFolder(home, folder)
-        assert [backups.make(unheard).name for _ in range(3)] == [
+        with time_zone("XYZ-9"):  # the names are in UTC
+            names = [backups.make(unheard).name for _ in range(3)]
+        assert names == [
             "2026-01-01T02-03-04Z",
             "2026-01-01T02-03-04Z-2",
             "2026-01-01T02-03-04Z-3",
