@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -45,6 +46,14 @@ def read(process, path, kind):
 
 def test_pages_then_the_hash(process, good):
     assert_still_reads(process, good)
+
+
+def test_a_process_takes_no_more_memory_than_it_may_and_leaves_no_core(process, good):
+    """A core would hold what the process has read, in the folder of the user."""
+    assert_still_reads(process, good)
+    pid = process._process.pid
+    assert resource.prlimit(pid, resource.RLIMIT_AS) == (MEMORY, MEMORY)
+    assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
 
 
 def zip_bomb(path, name):
