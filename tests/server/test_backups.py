@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import httpx
@@ -29,18 +28,6 @@ NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ(-\d+)?")
 
 def unheard(*_):
     """Hear no progress."""
-
-
-@contextmanager
-def time_zone(name):
-    """Use another time zone than that of the machine."""
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("TZ", name)
-            time.tzset()
-            yield
-    finally:
-        time.tzset()
 
 
 @pytest.fixture
@@ -116,6 +103,7 @@ class TestBackups:
             ("2026-01-01T02-03-04Z", 5, "2026-01-01T02:03:04+00:00"),
         ]
 
+    @pytest.mark.usefixtures("another_time_zone")  # the names are in UTC
     def test_the_second_within_a_second_has_the_number_2(self, home, folder, monkeypatch):
         class Clock(datetime):
             @classmethod
@@ -124,9 +112,7 @@ class TestBackups:
 
         monkeypatch.setattr(module, "datetime", Clock)
         backups = BackupFolder(home, folder)
-        with time_zone("XYZ-9"):  # the names are in UTC
-            names = [backups.make(unheard).name for _ in range(3)]
-        assert names == [
+        assert [backups.make(unheard).name for _ in range(3)] == [
             "2026-01-01T02-03-04Z",
             "2026-01-01T02-03-04Z-2",
             "2026-01-01T02-03-04Z-3",
