@@ -91,8 +91,20 @@ def test_build(gem, corpus):
     again = gem(*line)
     assert again.status == 2
     assert "the collection there holds documents; expected a new one" in again.err
-    said = gem("build", "third", "b.txt", "--scheduler", "local").out
+    (corpus / "groups").write_text("visa, entry permit\n")
+    options = ("--synonyms", "groups", "--language", "de", "--index", "flat", "--chunk", "40")
+    said = gem("build", "third", "b.txt", "--scheduler", "local", *options).out
     assert "third: 45 added, 0 updated, 0 unchanged, 0 skipped; 45 documents now." in said
+    assert gem("synonyms", "third").out == "visa, entry permit\n"
+    assert gem("build", "third-here", "b.txt", "--types", "text", *options).status == 0
+    stored = {each["name"]: each for each in gem("status", "--json").json["collections"]}
+    there, here = (
+        {key: value for key, value in stored[name].items() if key not in ("name", "bytes", "index")}
+        for name in ("third", "third-here")
+    )
+    assert there == here
+    assert (there["language"], there["documents"]) == ("de", 45)
+    assert stored["third"]["index"]["kind"] == "flat"
     (corpus / "c.jsonl").write_text('{"id": 1, "text": "tea"}\n{"id": 1, "text": "cup"}\n')
     twice = gem("build", "fourth", "c.jsonl", "--scheduler", "local")
     assert "c.jsonl line 2: the id '1' came before in c.jsonl line 1; expected" in twice.err

@@ -387,22 +387,6 @@ def test_skipping_bad_lines_reports_them(gem, tmp_path):
     assert answer.err.startswith(f"Skipped: {path} line 2: the line is not JSON")
 
 
-def test_demo_shows_everything_and_is_quick_the_second_time(gem):
-    first = gem("demo", "--json")
-    assert first.status == 0, first.err
-    assert first.json["documents"] >= 300
-    assert len(first.json["search"]) == 2
-    for search in first.json["search"]:
-        assert len(search["results"]) == 3
-    topics = [search["results"][0]["metadata"]["topic"] for search in first.json["search"]]
-    assert topics == ["banking", "parcels"]
-    assert first.json["rerank"]["results"][0]["index"] == 1
-    shown = gem("demo")
-    for expected in ("1. Build", "2. Search", "3. Re-rank", "4. Explain", "What next", "█"):
-        assert expected in shown.out
-    assert gem("status", "--json").json["collections"][0]["documents"] == first.json["documents"]
-
-
 @pytest.mark.parametrize("group", [[], ["models"], ["vectors"], ["keys"], ["db"], ["eval"]])
 def test_no_command_shows_the_help(capfd, group):
     assert run(group) == 2

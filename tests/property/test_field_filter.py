@@ -108,6 +108,25 @@ def test_many_numbers_are_decided_between_the_bounds(condition, rows):
     check({"a": condition}, fields, list(range(1, len(rows) + 1)), rows, [])
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"a": 1, "b": 2},
+        {"a": 1, "$not": {"b": 2}},
+        {"$not": {"b": 2}, "a": 1},
+        {"a": 1, "$and": [{"b": {"$gt": 1}}]},
+        {"$and": [{"b": {"$gt": 1}}], "a": 1},
+        {"a": 1, "$or": [{"b": 2}, {"b": 3}]},
+        {"$or": [{"b": 2}, {"b": 3}], "a": 1},
+        {"$or": [{"a": 1}, {"b": 3}], "$and": [{"b": {"$gt": 1}}], "$not": {"a": 1, "b": 2}},
+        {"a": {"$gt": 0, "$lt": 2}, "b": {"$gte": 2, "$ne": 3}},
+    ],
+)
+def test_each_entry_of_a_filter_must_hold(where):
+    rows = [{"a": a, "b": b} for a in (1, 2) for b in (1, 2, 3)]
+    check(where, written(rows), list(range(1, 7)), rows, rows)
+
+
 def test_what_is_kept_of_a_field(monkeypatch):
     monkeypatch.setattr(fields_module, "_MOST_VALUES", 4)
     rows = [{"n": i, "few": i % 3, "text": f"t{i}", "odd": i if i < 9 else "x"} for i in range(10)]

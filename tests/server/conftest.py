@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import socket
+import time
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -89,3 +90,13 @@ def collected() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+@pytest.fixture
+def another_time_zone() -> Iterator[None]:
+    """A time zone of the machine that is not UTC."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "XYZ-9")
+        time.tzset()
+        yield
+    time.tzset()

@@ -103,6 +103,7 @@ class TestBackups:
             ("2026-01-01T02-03-04Z", 5, "2026-01-01T02:03:04+00:00"),
         ]
 
+    @pytest.mark.usefixtures("another_time_zone")  # the names are in UTC
     def test_the_second_within_a_second_has_the_number_2(self, home, folder, monkeypatch):
         class Clock(datetime):
             @classmethod

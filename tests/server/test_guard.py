@@ -358,6 +358,7 @@ class TestLog:
         guard.log_server_error(error, "id-1")
         assert bool(logged) == noted
 
+    @pytest.mark.usefixtures("another_time_zone")
     def test_a_line_is_json_with_the_time_in_utc(self):
         record = logging.LogRecord("gem_index.server", logging.WARNING, "", 1, "a %s", ("b",), None)
         record.created, record.msecs = 86_399.007, 7.9

@@ -84,6 +84,21 @@ class TestClients:
             assert answer_of(connection) == b""
         assert well(served)
 
+    def test_a_connection_that_stays_open_takes_long_heads_one_after_the_other(self, served):
+        """Each may have 64 KiB, however many there were before."""
+        begin = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 40_000
+        with connected(served) as connection:
+            for _ in range(4):
+                connection.sendall(begin)
+                time.sleep(0.02)  # as a rule, the server reads the head in two parts
+                connection.sendall(b"\r\n\r\n")
+                found = b""
+                while not found.endswith(b"}"):
+                    part = connection.recv(65536)
+                    assert part, "the server closed the connection"
+                    found += part
+                assert found.startswith(b"HTTP/1.1 200")
+
     @pytest.mark.parametrize(
         "sent",
         [

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -45,6 +46,15 @@ def read(process, path, kind):
 
 def test_pages_then_the_hash(process, good):
     assert_still_reads(process, good)
+
+
+def test_a_process_has_its_own_bounds_and_its_own_session(process, good):
+    """A core would hold what it has read, in the folder of the user; Ctrl-C in the terminal is not for this process."""
+    assert_still_reads(process, good)
+    pid = process._process.pid
+    assert resource.prlimit(pid, resource.RLIMIT_AS) == (MEMORY, MEMORY)
+    assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
+    assert os.getsid(pid) == pid != os.getsid(0)
 
 
 def zip_bomb(path, name):

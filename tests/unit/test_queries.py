@@ -258,6 +258,23 @@ class TestOfAnyDatabase:
         assert first != second
         assert "secret" not in first
 
+    @pytest.mark.parametrize(
+        ("url", "shown"),
+        [
+            ("postgresql://ann:secret@host:5433/db", "postgresql://host:5433/db"),
+            ("postgresql://ann:secret@host/db?sslmode=require", "postgresql://host/db"),
+            ("postgresql:///db?host=/run&port=1", "postgresql:///db?host=%2Frun&port=1"),
+            ("postgresql:///?service=faq&password=secret", "postgresql:///?service=faq"),
+            ("mysql://ann@host:3307/", "mysql://host:3307/"),
+            ("mysql:///db?unix_socket=/run/s", "mysql:///db?unix_socket=%2Frun%2Fs"),
+        ],
+    )
+    def test_a_database_is_known_by_its_place(self, url, shown):
+        """Two servers on one machine have different ports, for example."""
+        found = QueryReader(f"sql:{url}", QUERY)
+        assert found.database == f"sql:{shown}"
+        assert found.location == f"sql:{shown} {QUERY}"
+
     @pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
     def test_the_short_scheme_of_postgresql_names_the_same_database(self, scheme):
         reader = QueryReader(f"sql:{scheme}://ann@host/db", QUERY)

@@ -11,6 +11,7 @@ import pytest
 
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.readers import DocumentReader
+from gem_index.readers.parts import Part
 
 FAQ = [
     {"id": "q1", "question": "How do I renew a visa?", "answer": "At the office."},
@@ -428,3 +429,20 @@ def test_the_same_records_in_every_format_are_the_same_documents(tmp_path):
     expected = [(row["id"], row["text"].strip(), {}) for row in rows]
     for name in itertools.chain(names, names):
         assert [(i, text.strip(), m) for i, text, m in read(name)] == expected
+
+
+@pytest.mark.parametrize("length", [100, (1 << 20) + 100])
+def test_parts_have_each_line_once_beside_one_that_is_too_long(tmp_path, length):
+    """The part with the long line ends where the next part begins, also if the line is read in several steps."""
+    lines = [b"first\n", b"x" * length + b"\n", b"third\n", b"fourth\n"]
+    name = write(tmp_path / "x.txt", b"".join(lines))
+    edge = sum(map(len, lines[:2]))
+    found, problems = [], []
+    for part in (Part(0, edge), Part(edge, edge + 6, 2), Part(edge + 6, None, 3)):
+        options = {"max_record_bytes": 50, "part": part, "on_problem": problems.append}
+        found.append([document.text for document in DocumentReader([name], **options)])
+    assert found == [["first"], ["third"], ["fourth"]]
+    assert list(map(str, problems)) == [
+        f"{name} line 2: the line has {length + 1} bytes; expected at most 50: split it, or raise "
+        "GEM_INDEX_MAX_RECORD_BYTES"
+    ]

@@ -144,6 +144,24 @@ def test_all_rows_are_read_if_the_best_hold_too_few_that_a_filter_accepts(
             np.testing.assert_allclose([hit.score for hit in found], scores, atol=1e-4)
 
 
+def test_all_rows_have_their_scores_by_words_in_a_table_without_sparse_vectors(
+    faq: Collection, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the rows are read in several parts, and those with the best scores are not in the last one."""
+    for module in ("searching", "found_rows"):
+        monkeypatch.setattr(f"gem_index.collection.push.{module}.DEEPEST", 50)
+    monkeypatch.setattr("gem_index.collection.push.found_rows._FETCHED", 40)
+    faq.push(f"parquet://{tmp_path}/table", words=False)
+    where = {"n": {"$in": [3, 77, 154, 299]}}
+    own = faq.search("close a bank 3", 10, where, correct=False)
+    with other.target(f"parquet://{tmp_path}/table") as target:
+        found = target.search("close a bank 3", 10, where)
+    assert [hit.id for hit in found] == [hit.id for hit in own]
+    for name in ("score", "cosine"):
+        expected = [getattr(hit, name) for hit in own]
+        np.testing.assert_allclose([getattr(hit, name) for hit in found], expected, atol=1e-4)
+
+
 def test_a_target_has_no_calibration(faq: Collection, other: Home, tmp_path: Path) -> None:
     faq.push(f"parquet://{tmp_path}/table")
     with (
