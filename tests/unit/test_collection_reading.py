@@ -302,7 +302,7 @@ class TestProcesses:
         for thread in threads:
             thread.start()
         try:
-            for i in range(4):
+            for i in range(8):
 
                 def child(i=i):
                     found = faq.search("renew a visa", k=100, mode="dense")
@@ -314,8 +314,8 @@ class TestProcesses:
             stop.set()
             for thread in threads:
                 thread.join()
-        assert faq.count() == 7
-        assert faq.get(["child3"])[0].text == "a text of a child"
+        assert faq.count() == 11
+        assert faq.get(["child7"])[0].text == "a text of a child"
         assert home.verify() == []
 
     def test_a_fork_while_a_collection_is_opened(self, home, faq):

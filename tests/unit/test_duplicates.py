@@ -81,10 +81,10 @@ def test_a_group_is_a_chain_whose_ends_may_be_further_apart(faq):
 @pytest.mark.parametrize("index", ["flat", "rabitq"])
 def test_all_pairs_are_compared_in_every_kind_of_index_and_its_tail(home, vectors_folder, index):
     home.vectors.add("tiny", vectors_folder)
-    home.build("many", documents(250), vectors="tiny", index=index)
+    home.build("many", documents(400), vectors="tiny", index=index)
     many = home.collection("many")
-    many.upsert(documents(50, 250))
-    many.delete([f"d{i}" for i in range(0, 300, 7)])
+    many.upsert(documents(100, 400))
+    many.delete([f"d{i}" for i in range(0, 500, 7)])
     many.upsert([Document(id="d3", text="the school is closed today")])
     for threshold in (0.6, 0.8, 0.95):
         found = many.duplicates(threshold, views="meaning", contrasts=True)

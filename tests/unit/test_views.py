@@ -180,7 +180,7 @@ class TestWordsOfTheTail:
         if indexed:
             faq.refit()
         rng = np.random.default_rng(1)
-        for i in range(30):
+        for i in range(60):
             if i % 3 == 2:
                 faq.delete([str(rng.integers(20))])
             else:
