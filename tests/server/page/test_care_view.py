@@ -120,6 +120,7 @@ class TestAdmin:
             "Drop faq? Its 4 documents, its model and its map are deleted."
         )
         page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)  # the answer is heard, and the button can be pressed again
         assert "faq" in home
         expect(page.locator("main").get_by_role("button", name="Drop")).to_be_focused()
         page.keyboard.press("Enter")
