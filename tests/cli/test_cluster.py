@@ -13,11 +13,18 @@ import pyarrow.dataset as dataset
 import pytest
 
 from cluster_inputs import sentences, stopped_fit
-from cluster_processes import wait_for
+from cluster_processes import forked_workers, wait_for
 from gem_index import open_provider
 from gem_index.distributed import connected, fit
 from gem_index.documents import text_id
 from gem_index.readers import DocumentReader
+
+
+@pytest.fixture
+def forked():
+    """Workers that start quickly; those of the other tests, and of docs/howto/dask.md in its test, start as people's do."""
+    with forked_workers():
+        yield
 
 
 @pytest.fixture
@@ -30,6 +37,7 @@ def corpus(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.usefixtures("forked")
 def test_fit_and_encode(gem, corpus):
     fitted = gem("fit", "here", "a.jsonl", "b.txt", "--json").json
     found = gem("fit", "there", "a.jsonl", "b.*", "--scheduler", "local", "--json")
@@ -54,6 +62,7 @@ def test_fit_and_encode(gem, corpus):
     assert "out holds vectors of another request, which differs in texts; expected" in refused.err
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_fit_goes_on_from_what_was_summed(gem, corpus):
     for i in range(20):
         (corpus / f"part{i:02}.txt").write_text("\n".join(sentences(20, seed=i)))
@@ -74,6 +83,7 @@ def test_a_fit_goes_on_from_what_was_summed(gem, corpus):
     assert not list((corpus / "home" / "fits").iterdir())
 
 
+@pytest.mark.usefixtures("forked")
 def test_build(gem, corpus):
     local = gem("build", "here", "a.jsonl", "b.txt", "--types", "text", "--json").json
     (corpus / "parts").mkdir()
@@ -110,6 +120,7 @@ def test_build(gem, corpus):
     assert "c.jsonl line 2: the id '1' came before in c.jsonl line 1; expected" in twice.err
 
 
+@pytest.mark.usefixtures("forked")
 def test_bad_records(gem, corpus):
     with (corpus / "a.jsonl").open("a") as file:
         file.write('{"text": 1}\nnothing\n{"body": "tea"}\n')
@@ -166,6 +177,7 @@ LOCAL = ("--scheduler", "local")
 BUILD = ("build", "x", "a.jsonl")
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster_inputs import sentences, write_inputs
+from cluster_processes import forked_workers
 from gem_index import GemConfig, GemEncoder
 
 
@@ -24,12 +25,17 @@ def cluster(tmp_path_factory):
     """Two worker processes on this machine, with a cache of their own; while idle, they take a tenth of a processor."""
     from distributed import LocalCluster
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as found:
-            yield found
+    with (
+        forked_workers(),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=50,
+            env={"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))},
+        ) as found,
+    ):
+        yield found
 
 
 @pytest.fixture
