@@ -1,5 +1,6 @@
 """What a collection tells: its name and size, and the messages of its methods, as a whole."""
 
+import json
 import pickle
 
 import pytest
@@ -149,6 +150,16 @@ def test_a_field_that_is_free(faq):
     faq.check_field_is_free("new")
     with pytest.raises(InputError, match=r"^the field is '\$n'"):
         faq.check_field_is_free("$n")
+
+
+def test_a_document_with_the_longest_id_and_the_deepest_metadata(home, faq, tmp_path):
+    metadata = json.loads('{"a":' * 89 + "[1]" + "}" * 89)  # with the list, 90 levels
+    longest = "\N{LATIN SMALL LETTER E WITH ACUTE}" * 512
+    faq.upsert([Document(id=longest, text="a visa", metadata=metadata)])
+    faq.export(tmp_path / "faq.jsonl")
+    for collection in (faq, home.import_collection(tmp_path / "faq.jsonl", "again")):
+        [found] = collection.documents()
+        assert (found.id, found.metadata) == (longest, metadata)
 
 
 def test_a_description_of_the_longest_length(faq):
