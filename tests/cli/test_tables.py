@@ -98,6 +98,21 @@ def test_duplicates(gem, tickets, tmp_path):
     assert "ends in '.txt'" in gem("duplicates", "tickets", "-o", tmp_path / "g.txt").err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("list",), ("duplicates",), ("topics",), ("drift",), ("label", "some.csv")],
+    ids=lambda command: command[0],
+)
+def test_a_table_is_checked_before_the_collection_is_opened(gem, command):
+    name, *more = command
+    told = gem(name, "absent", *more, "--show", "kind")
+    assert (told.status, told.out) == (2, "")
+    assert told.err == "Error: found --show without --output; expected both, or neither\n"
+    told = gem(name, "absent", *more, "-o", "rows.txt")
+    assert (told.status, told.out) == (2, "")
+    assert told.err == "Error: rows.txt ends in '.txt'; expected a name such as rows.csv\n"
+
+
 def test_groups_as_a_field(gem, tickets):
     assert gem("duplicates", "tickets", "--save-as", "group").status == 0
     found = gem("list", "tickets", "--where", '{"group": "p1"}', "--json").json

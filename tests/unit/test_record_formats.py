@@ -179,6 +179,23 @@ class TestJson:
         with pytest.raises(InputError, match=problem):
             read(write(tmp_path / "x.json", content))
 
+    @pytest.mark.parametrize("ending", ["json", "jsonl"])
+    def test_the_depth_of_a_record_is_bounded(self, tmp_path, ending):
+        for depth, problem in (
+            (90, None),
+            (91, " line 1: the metadata of '1' is nested deeper than 90 levels"),
+            (100, " line 1: the metadata of '1' is nested deeper than 90 levels"),
+            (101, "is nested deeper than 100 levels"),
+        ):
+            inner = "[" * (depth - 1) + "]" * (depth - 1)
+            row = f'{{"id": "1", "text": "a", "m": {inner}}}'
+            name = write(tmp_path / f"x.{ending}", f"[{row}]" if ending == "json" else f"{row}\n")
+            if problem is None:
+                assert len(read(name)) == 1
+                continue
+            with pytest.raises(InputError, match=problem):
+                read(name)
+
     def test_the_length_of_a_record_is_bounded(self, tmp_path):
         rows = [{"text": "a" * 900}, {"text": "b" * 100_000}]
         name = write(tmp_path / "x.json", json.dumps(rows * 3))
