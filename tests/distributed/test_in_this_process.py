@@ -77,7 +77,9 @@ def test_parts_are_written_block_by_block(
         (str(n), text) for n, text in enumerate(texts)
     ]
     np.testing.assert_array_equal(np.stack(table["vector"].to_numpy()), encoder.encode(texts))
-    built = build_shards(threads, home, "faq", str(path))
+    told = []
+    built = build_shards(threads, home, "faq", str(path), progress=lambda *each: told.append(each))
+    assert told == [("fit", 1, 1), ("encode", 1, 1), ("index words", 7, 7), ("store", 7, 7)]
     assert built.report.documents == 7
     found = home.collection("faq").documents()
     assert [(each.id, each.text) for each in found] == [(str(n), t) for n, t in enumerate(texts)]
