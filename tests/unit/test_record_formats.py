@@ -298,6 +298,19 @@ class TestTables:
         with pytest.raises(ConfigError, match=problem):
             DocumentReader(["x.csv"], **options)
 
+    @pytest.mark.parametrize(
+        ("count", "more"), [(30, ""), (31, " and 1 more"), (40, " and 10 more")]
+    )
+    def test_thirty_fields_are_named_and_the_others_counted(self, tmp_path, count, more):
+        columns = ",".join(f"c{n}" for n in range(count))
+        name = write(tmp_path / "x.csv", f"{columns}\n{columns}\n")
+        shown = ", ".join(f"'c{n}' (text 'c{n}')" for n in range(30))
+        with pytest.raises(RecordError) as refused:
+            read(name)
+        assert str(refused.value).startswith(
+            f"{name} line 2: no field 'text', found {shown}{more}; expected the fields of id and text"
+        )
+
     def test_a_ragged_row_among_good_ones_names_the_way_to_skip_it(self, tmp_path):
         name = write(tmp_path / "x.csv", "id,text\n1,a\n2,b,c\n3,d\n")
         with pytest.raises(
