@@ -27,6 +27,7 @@ class Server:
     ranges: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
     requests: list[tuple[str, str | None]] = field(default_factory=list)
+    agents: list[str | None] = field(default_factory=list)  # one for each request
     shift: int = 0  # of the first answer with a part
     unasked: bool = False
     most: int | None = None  # bytes of an answer with a part
@@ -46,6 +47,7 @@ def running_server():
         def do_GET(self):
             asked = self.headers.get("Range")
             state.requests.append((self.path, asked))
+            state.agents.append(self.headers.get("User-Agent"))
             if state.statuses and (status := state.statuses.pop(0)) != 200:
                 self.send_error(status)
                 return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Self
@@ -29,7 +31,7 @@ def map_array(path: Path) -> npt.NDArray[Any]:
     ValueError
         If it is not such a file, or holds objects.
     """
-    with _PARSING:
+    with _PARSING, _empty_is_no_array(path):
         mapped: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
 
@@ -46,8 +48,22 @@ def read_arrays(file: Path | IO[bytes], *names: str) -> dict[str, npt.NDArray[An
     ValueError, zipfile.BadZipFile
         If it is not such a file, or holds objects.
     """
-    with _PARSING, np.load(file, allow_pickle=False) as found:
+    with (
+        _PARSING,
+        _empty_is_no_array(file),
+        np.load(file, allow_pickle=False) as found,
+    ):
         return {name: found[name] for name in found.files if not names or name in names}
+
+
+@contextmanager
+def _empty_is_no_array(file: Path | IO[bytes]) -> Iterator[None]:
+    """Raise ValueError for an empty file, for which NumPy raises EOFError."""
+    try:
+        yield
+    except EOFError as error:
+        name = file if isinstance(file, Path) else "the file"
+        raise ValueError(f"{name} is empty; expected an array") from error
 
 
 class NpyWriter:

@@ -389,6 +389,25 @@ def test_a_table_of_json_and_a_bad_record_among_good_ones(gem, tmp_path):
     assert sorted(texts(gem, "c").values()) == ["one", "three"]
 
 
+@pytest.mark.parametrize(("count", "more"), [(1, ""), (3, ""), (4, " and 1 more")])
+def test_three_files_that_were_not_stored_are_named_and_the_others_counted(
+    gem, tmp_path, count, more
+):
+    folder = tmp_path / "f"
+    folder.mkdir()
+    (folder / "n.md").write_text("a note about the bank")
+    for n in range(count):
+        (folder / f"r{n}.jsonl").write_text("")
+        (folder / f"e{n}.txt").write_text(" ")
+    records = " ".join(f"{folder}/r{n}.jsonl" for n in range(min(count, 3)))
+    note = f"Note: not read, because they are files of records: {records}{more}. To store them too, name them as inputs.\n"
+    empty = ", ".join(f"e{n}.txt" for n in range(min(count, 3)))
+    answer = gem("build", "c", folder)
+    assert answer.err == note
+    assert answer.out.splitlines()[1] == f"Without text, and not stored: {empty}{more}."
+    assert gem("add", "c", folder, "--json").err == note
+
+
 def test_files_of_records_in_a_folder_are_named(gem, tmp_path):
     folder = tmp_path / "f"
     folder.mkdir()

@@ -150,11 +150,15 @@ def test_a_report_does_not_overwrite_what_is_read(gem, notes, tmp_path, name):
     records = tmp_path / "r.jsonl"
     records.write_text('{"id": "1", "text": "a record"}\nbad\n')
     (tmp_path / "link").symlink_to(records)
+    (tmp_path / "other.jsonl").write_text('{"id": "2", "text": "another record"}\n')
     report = name.format(file=records, folder=notes, link=tmp_path / "link")
-    failed = gem("build", "faq", records, "--on-error", "skip", "--report", report)
-    assert failed.status == 2
-    assert "is one of the inputs; expected another file" in failed.err
-    assert records.read_text().startswith('{"id": "1"')
+    for inputs in ([records], [tmp_path / "other.jsonl", records], [notes, "-", records]):
+        failed = gem("build", "faq", *inputs, "--on-error", "skip", "--report", report)
+        assert failed.status == 2
+        assert failed.err == (
+            f"Error: the report {report} is one of the inputs; expected another file\n"
+        )
+        assert records.read_text().startswith('{"id": "1"')
 
 
 def test_a_report_does_not_overwrite_documents_and_databases(gem, notes, tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pyarrow.parquet as pq
 import pytest
@@ -83,6 +84,23 @@ def test_count(gem, tickets, tmp_path):
     assert "no document has the field 'kinds'" in gem("count", "tickets", "--by", "kinds").err
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_twenty_rows_and_five_problems_are_shown_and_the_others_counted(gem, tmp_path, more):
+    path = tmp_path / "pairs.jsonl"
+    rows = [{"text": f"ticket {4711 + n // 2}", "tag": f"t{n // 2}"} for n in range(40 + 2 * more)]
+    lines = [json.dumps({"id": str(n), **row}) for n, row in enumerate(rows)] + ["{}"] * (5 + more)
+    path.write_text("\n".join(lines))
+    told = gem("build", "pairs", path, "--on-error", "skip").err.splitlines()
+    assert len(told) == 5 + more
+    assert sum("… and 1 more like it: " in line for line in told) == more
+    counted = gem("count", "pairs", "--by", "tag").out.splitlines()
+    view = ("--view", "meaning", "--threshold", "1")
+    found = gem("duplicates", "pairs", *view, "--overlap", "1").out.splitlines()
+    for shown in (counted, found):
+        assert sum(line.endswith(" more: --json or --jsonl") for line in shown) == more
+    assert sum(bool(re.match(r" *t\d", line)) for line in counted) == 20
+
+
 def test_duplicates(gem, tickets, tmp_path):
     path = tmp_path / "groups.csv"
     assert (
@@ -96,6 +114,21 @@ def test_duplicates(gem, tickets, tmp_path):
     assert (told.status, told.out) == (2, "")
     assert "found --show without --output" in told.err
     assert "ends in '.txt'" in gem("duplicates", "tickets", "-o", tmp_path / "g.txt").err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("list",), ("duplicates",), ("topics",), ("drift",), ("label", "some.csv")],
+    ids=lambda command: command[0],
+)
+def test_a_table_is_checked_before_the_collection_is_opened(gem, command):
+    name, *more = command
+    told = gem(name, "absent", *more, "--show", "kind")
+    assert (told.status, told.out) == (2, "")
+    assert told.err == "Error: found --show without --output; expected both, or neither\n"
+    told = gem(name, "absent", *more, "-o", "rows.txt")
+    assert (told.status, told.out) == (2, "")
+    assert told.err == "Error: rows.txt ends in '.txt'; expected a name such as rows.csv\n"
 
 
 def test_groups_as_a_field(gem, tickets):

@@ -11,7 +11,15 @@ import pytest
 
 from cluster_processes import wait_for
 from distributed import Client, LocalCluster
-from gem_index.distributed import PartitionOptions, build_shards, cluster, encode, encoding, fit
+from gem_index.distributed import (
+    PartitionOptions,
+    build_shards,
+    cluster,
+    document_parts,
+    encode,
+    encoding,
+    fit,
+)
 from gem_index.errors import InputError, PartitionError, RecordError, WorkerMismatchError
 from gem_index.readers import DocumentReader
 
@@ -49,6 +57,32 @@ def test_results_are_those_of_one_machine(threads, inputs, encoder, tmp_path, ho
     built = build_shards(threads, home, "faq", inputs, options=SMALL)
     documents = len(list(DocumentReader(inputs)))
     assert built.report.documents == home.collection("faq").count() == documents
+
+
+@pytest.mark.parametrize(("most", "characters"), [(1, 99), (3, 99), (99, 12)])
+def test_parts_are_written_block_by_block(
+    threads, encoder, tmp_path, home, monkeypatch, most, characters
+):
+    for module in (encoding, document_parts):
+        monkeypatch.setattr(module, "_BLOCK", most)
+        monkeypatch.setattr(module, "_BLOCK_CHARACTERS", characters)
+    texts = ["visa", "...", "river bank", "?", "a cup of tea", "!", "bank"]
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(f'{{"id": "{n}", "text": "{t}"}}\n' for n, t in enumerate(texts)))
+    report = encode(threads, encoder, str(path), tmp_path / "out", texts=True)
+    assert (report.rows, report.empty, report.skipped, report.parts) == (7, 3, 0, 1)
+    (part,) = (tmp_path / "out").glob("part-*")
+    table = pq.read_table(part)
+    assert [(row["id"], row["text"]) for row in table.to_pylist()] == [
+        (str(n), text) for n, text in enumerate(texts)
+    ]
+    np.testing.assert_array_equal(np.stack(table["vector"].to_numpy()), encoder.encode(texts))
+    told = []
+    built = build_shards(threads, home, "faq", str(path), progress=lambda *each: told.append(each))
+    assert told == [("fit", 1, 1), ("encode", 1, 1), ("index words", 7, 7), ("store", 7, 7)]
+    assert built.report.documents == 7
+    found = home.collection("faq").documents()
+    assert [(each.id, each.text) for each in found] == [(str(n), t) for n, t in enumerate(texts)]
 
 
 def test_the_options_name_the_fields_of_files(threads, encoder, tmp_path):

@@ -16,6 +16,7 @@ from distributed import Client
 from gem_index import GemEncoder
 from gem_index.distributed import encode, shipping
 from gem_index.errors import FingerprintMismatchError, InputError, WorkerMismatchError
+from gem_index.vectors.registry import open_source
 
 
 @pytest.fixture
@@ -75,9 +76,16 @@ def test_a_worker_with_other_bundled_vectors(encoder, cache):
     (reference,) = shipped.sources
     other = replace(shipped, sources=(replace(reference, name="wordllama", folder=""),))
     problem = shipping.check_encoder(other)
-    assert "the encoder with the vectors wordllama was made with vectors" in problem
-    with pytest.raises(FingerprintMismatchError):
+    here = open_source("wordllama", {}).fingerprint
+    told = (
+        f"the encoder with the vectors wordllama was made with vectors {reference.fingerprint[:12]}, "
+        f"found {here[:12]}; install the same version of their package"
+    )
+    assert told in problem
+    with pytest.raises(FingerprintMismatchError) as refused:
         shipping.open_encoder(encoder.fingerprint)
+    assert str(refused.value) == told
+    assert (refused.value.expected, refused.value.found) == (reference.fingerprint, here)
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,29 @@ def test_damaged_fields_are_noticed_and_rebuilt(home, made, monkeypatch, caplog)
     collection.verify(fix=True)
     assert collection.verify() == []
     assert {hit.id for hit in collection.search("visa", k=200, where={"n": 3})} == expected
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.unlink(),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"x" * 900),
+        lambda path: path.write_bytes(path.read_bytes()[:-8]),
+    ],
+    ids=["missing", "empty", "something else", "cut"],
+)
+def test_damaged_ids_are_noticed_and_the_stored_documents_read(
+    home, made, monkeypatch, caplog, damage
+):
+    monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 1)
+    collection = made()
+    collection.upsert(documents(100))
+    collection.refit()
+    expected = [(each.id, each.metadata) for each in collection.documents({"n": 3})]
+    [path] = (header.parent.parent / "ids.npy" for header in home.root.rglob("fields.json"))
+    damage(path)
+    again = Home(home.root).collection("c")
+    found = [(each.id, each.metadata) for each in again.documents({"n": 3})]
+    assert found == expected
+    assert "reading the stored documents instead" in caplog.text

@@ -1,5 +1,6 @@
 """What a collection tells: its name and size, and the messages of its methods, as a whole."""
 
+import json
 import pickle
 
 import pytest
@@ -142,6 +143,28 @@ def test_the_progress_of_a_question(faq, ask, told):
     assert reports == told
 
 
+def test_the_progress_of_changes_and_of_files(home, faq, tmp_path):
+    faq.upsert(some(4))
+    path, indexing = tmp_path / "faq.jsonl", [("encode", 6, 6), ("index words", 6, 6)]
+    for work, told in (
+        (lambda tell: faq.upsert(some(7), progress=tell), [("store", 7, 7)]),
+        (lambda _: faq.delete(["1"]), []),
+        (lambda tell: faq.compact(progress=tell), indexing),
+        (lambda tell: faq.refit(progress=tell), [("fit", 6, 6), *indexing]),
+        (lambda tell: faq.set_field("x", {"2": 1}, progress=tell), [("store", 6, 6)]),
+        (lambda tell: faq.export(path, progress=tell), [("export", 6, 6)]),
+        (lambda tell: home.import_collection(path, "b", progress=tell), indexing),
+        (lambda tell: faq.write_documents(tmp_path / "a.csv", progress=tell), [("write", 6, 6)]),
+        (
+            lambda tell: home.build("c", some(6), vectors="tiny", progress=tell),
+            [("store", 6, 6), ("fit", 6, 6), *indexing],
+        ),
+    ):
+        reports = []
+        work(lambda *each, reports=reports: reports.append(each))
+        assert reports == told
+
+
 def test_a_field_that_is_free(faq):
     faq.upsert(some(3))
     faq.check_field_is_free("n", where={"n": 7})
@@ -149,6 +172,16 @@ def test_a_field_that_is_free(faq):
     faq.check_field_is_free("new")
     with pytest.raises(InputError, match=r"^the field is '\$n'"):
         faq.check_field_is_free("$n")
+
+
+def test_a_document_with_the_longest_id_and_the_deepest_metadata(home, faq, tmp_path):
+    metadata = json.loads('{"a":' * 89 + "[1]" + "}" * 89)  # with the list, 90 levels
+    longest = "\N{LATIN SMALL LETTER E WITH ACUTE}" * 512
+    faq.upsert([Document(id=longest, text="a visa", metadata=metadata)])
+    faq.export(tmp_path / "faq.jsonl")
+    for collection in (faq, home.import_collection(tmp_path / "faq.jsonl", "again")):
+        [found] = collection.documents()
+        assert (found.id, found.metadata) == (longest, metadata)
 
 
 def test_a_description_of_the_longest_length(faq):

@@ -191,6 +191,19 @@ class TestDownload:
         assert expected_size_and_hash(f"{server.address}/m/resolve/main/small") is None
         assert expected_size_and_hash(f"{server.address}/m/resolve/main/absent") is None
 
+    def test_every_request_names_the_program(self, server, tmp_path):
+        server.redirects = {"/moved.bin": "/v.bin"}
+        server.cuts = [100]
+        download(RemoteFile(f"{server.address}/moved.bin", "v.bin"), tmp_path)
+        expected_size_and_hash(f"{server.address}/m/resolve/main/big")
+        hub_folder(f"{server.address}/m")
+        assert [path for path, _ in server.requests] == [
+            *("/moved.bin", "/v.bin") * 2,
+            "/m/raw/main/big",
+            "/m/modules.json",
+        ]
+        assert server.agents == ["gem-index"] * 6
+
     def test_only_the_missing_part_needs_room(self, server, tmp_path, monkeypatch):
         usage, free = module.shutil.disk_usage(tmp_path), [600_000, 100_000]
         monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage._replace(free=free.pop(0)))

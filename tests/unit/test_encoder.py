@@ -5,12 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from gem_index import GemConfig, GemEncoder
 from gem_index.errors import ConfigError, CorruptionError, FingerprintMismatchError, InputError
+from gem_index.gem import vector_output
 from gem_index.gem.background import RECIPE, pseudo_sentences
 from gem_index.gem.batches import TokenBatch, blocks_of_texts, ranges_by_length
 from gem_index.gem.components import Components, CorpusStatistics
@@ -400,6 +402,26 @@ def test_vectors_are_written_without_anybody_who_watches(fitted, tmp_path):
     rows = list(zip("abc", texts, strict=True))
     assert write_vectors(tmp_path / "v.npy", fitted, rows) == (3, 1)
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), fitted.encode(texts))
+
+
+@pytest.mark.parametrize(("most", "characters"), [(1, 99), (2, 99), (5, 99), (99, 12), (2, 7)])
+def test_vectors_are_written_block_by_block_with_their_ids(
+    fitted, tmp_path, monkeypatch, most, characters
+):
+    monkeypatch.setattr(vector_output, "_BLOCK", most)
+    monkeypatch.setattr(vector_output, "_BLOCK_CHARACTERS", characters)
+    rows = [("v", "visa"), ("b", "bank"), ("", ""), ("r", "river bank"), ("0", "...")]
+    expected = fitted.encode([text for _, text in rows])
+    for name in ("rows.npy", "rows.parquet"):
+        told = []
+        assert write_vectors(tmp_path / name, fitted, iter(rows), told.append) == (5, 2)
+        assert told == sorted(set(told))
+        assert told[-1] == 5
+    np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), expected)
+    table = pq.read_table(tmp_path / "rows.parquet")
+    assert [(row["id"], row["text"]) for row in table.to_pylist()] == rows
+    np.testing.assert_array_equal(np.stack(table["vector"].to_numpy()), expected)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy", "rows.parquet"]
 
 
 class TestStoring:

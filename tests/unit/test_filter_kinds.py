@@ -129,6 +129,17 @@ def test_what_comes_and_goes_counts(collection):
     assert len(collection.search("bank", 60, where=dates)) == collection.count(dates) == 40
 
 
+def test_kinds_of_deleted_documents_do_not_count_after_a_compaction(collection):
+    where = {"year": {"$gt": "2020"}}
+    collection.upsert([Document(id="new", text="a bank", metadata={"year": "2021/22"})])
+    collection.refit()
+    assert [hit.id for hit in collection.search("bank", where=where)] == ["new"]
+    collection.delete(["new"])
+    collection.compact()
+    with pytest.raises(FilterError, match="'year' with the text '2020'; expected a number"):
+        collection.search("bank", where=where)
+
+
 def test_an_empty_collection_compares_with_anything(home):
     made = home.create_collection("c")
     assert made.count({"year": {"$gt": "2020"}}) == 0

@@ -56,6 +56,46 @@ def test_a_home_that_cannot_be_made(tmp_path, place):
     )
 
 
+@pytest.mark.parametrize(
+    ("work", "reports"),
+    [
+        (
+            lambda home, tell: home.compact(progress=tell),
+            [("encode", 2, 2), ("index words", 2, 2), ("encode", 5, 5), ("index words", 5, 5)],
+        ),
+        (
+            lambda home, tell: home.compact("visas", progress=tell),
+            [("encode", 5, 5), ("index words", 5, 5)],
+        ),
+        (
+            lambda home, tell: home.verify(progress=tell),
+            [("verify", 2, 2), ("verify", 5, 5)],
+        ),
+        (lambda home, tell: home.verify("faq", progress=tell), [("verify", 2, 2)]),
+    ],
+    ids=["compact all", "compact one", "verify all", "verify one"],
+)
+def test_the_progress_of_work_on_collections(home, faq, work, reports):
+    other = home.create_collection("visas", vectors="tiny")
+    for collection, count in ((faq, 3), (other, 5)):
+        collection.upsert(Document(id=str(n), text=f"a visa number {n}") for n in range(count))
+        collection.refit()
+    faq.delete(["1"])
+    told_of = []
+    work(home, lambda *each: told_of.append(each))
+    assert told_of == reports
+
+
+def test_the_progress_of_a_backup(home, faq, tmp_path):
+    faq.upsert([Document(id="a", text="a visa")])
+    faq.refit()
+    told_of = []
+    home.backup(tmp_path / "copy", progress=lambda *each: told_of.append(each))
+    total = len(told_of)
+    assert told_of == [("backup", n, total) for n in range(1, total + 1)]
+    assert total > 1
+
+
 class TestKeys:
     def test_the_rights_of_a_maker(self, home, monkeypatch):
         keys = home.keys

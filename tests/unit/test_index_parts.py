@@ -2,7 +2,9 @@
 
 import json
 import logging
+import os
 from contextlib import nullcontext
+from pathlib import Path
 
 import faiss
 import numpy as np
@@ -297,6 +299,30 @@ class TestCheckpoints:
         with caplog.at_level(logging.WARNING):
             assert saved.load(2) is None
         assert "encoding" in caplog.text
+
+    def test_its_rows_are_on_the_disk_before_it_names_them(self, tmp_path, monkeypatch):
+        steps = []
+        fsync, publish = os.fsync, checkpoint.publish_directory
+
+        def watched(descriptor):
+            path = Path(f"/proc/self/fd/{descriptor}").readlink()
+            if path.suffix == ".i16":
+                steps.append((path.name, path.stat().st_size))
+            fsync(descriptor)
+
+        def published(path, fill):
+            publish(path, fill)
+            steps.append(path.name)
+
+        monkeypatch.setattr(os, "fsync", watched)
+        monkeypatch.setattr(checkpoint, "publish_directory", published)
+        self.kept(tmp_path, SQ8, monkeypatch)
+        assert steps == [
+            ("vectors.i16", 8),
+            "000000000002",
+            ("vectors.i16", 12),
+            "000000000003",
+        ]
 
     def test_it_waits_between_two(self, tmp_path, monkeypatch):
         now = [0.0]

@@ -1,6 +1,7 @@
 """Arrays in files: read by several threads at the same time, by name, and without running what a file brings."""
 
 import gc
+import io
 import pickle
 import threading
 
@@ -75,6 +76,16 @@ def test_a_pickle_is_refused(tmp_path, take):
         np.savez(file, a=np.array([{}]))
     with pytest.raises(ValueError, match="allow_pickle=False"):
         read_arrays(path)
+
+
+@pytest.mark.parametrize("take", [map_array, read_arrays])
+def test_an_empty_file_is_no_array(tmp_path, take):
+    path = tmp_path / "arrays"
+    path.touch()
+    with pytest.raises(ValueError, match=f"^{path} is empty; expected an array$"):
+        take(path)
+    with pytest.raises(ValueError, match="^the file is empty; expected an array$"):
+        read_arrays(io.BytesIO())
 
 
 def test_blocks_are_written_row_by_row_however_they_lie_in_memory(tmp_path):

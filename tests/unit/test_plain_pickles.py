@@ -86,6 +86,20 @@ def test_what_is_no_array(value):
     assert array_of(read(pickle.dumps(np.array([value], dtype=object)))) is None
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [b")", b"N\x85", b"K\x01\x85", b"X\x02\0\0\0\xc4\x80\x85", b"]"],
+    ids=["none", "null", "a number", "a letter that is no byte", "a list"],
+)
+def test_an_array_whose_bytes_are_made_of_something_else_is_none(arguments):
+    content = pickle.dumps(np.zeros(1), 2)  # this protocol has no bytes, so it makes them of a text
+    assert array_of(read(content)) is not None
+    text = rb"(?s)X\x08\0\0\0\0{8}q.h.\x86q.R"  # with the name of the encoding
+    changed = re.sub(text, lambda _: arguments + b"R", content)
+    assert changed != content
+    assert array_of(read(changed)) is None
+
+
 @pytest.mark.parametrize("array", [np.zeros((2, 3, 4)), np.array(1.0), np.array(["x"])])
 def test_what_is_no_matrix_of_numbers(array):
     assert array_of(read(pickle.dumps(array))) is None

@@ -179,6 +179,23 @@ class TestJson:
         with pytest.raises(InputError, match=problem):
             read(write(tmp_path / "x.json", content))
 
+    @pytest.mark.parametrize("ending", ["json", "jsonl"])
+    def test_the_depth_of_a_record_is_bounded(self, tmp_path, ending):
+        for depth, problem in (
+            (90, None),
+            (91, " line 1: the metadata of '1' is nested deeper than 90 levels"),
+            (100, " line 1: the metadata of '1' is nested deeper than 90 levels"),
+            (101, "is nested deeper than 100 levels"),
+        ):
+            inner = "[" * (depth - 1) + "]" * (depth - 1)
+            row = f'{{"id": "1", "text": "a", "m": {inner}}}'
+            name = write(tmp_path / f"x.{ending}", f"[{row}]" if ending == "json" else f"{row}\n")
+            if problem is None:
+                assert len(read(name)) == 1
+                continue
+            with pytest.raises(InputError, match=problem):
+                read(name)
+
     def test_the_length_of_a_record_is_bounded(self, tmp_path):
         rows = [{"text": "a" * 900}, {"text": "b" * 100_000}]
         name = write(tmp_path / "x.json", json.dumps(rows * 3))
@@ -280,6 +297,19 @@ class TestTables:
     def test_wrong_options(self, options, problem):
         with pytest.raises(ConfigError, match=problem):
             DocumentReader(["x.csv"], **options)
+
+    @pytest.mark.parametrize(
+        ("count", "more"), [(30, ""), (31, " and 1 more"), (40, " and 10 more")]
+    )
+    def test_thirty_fields_are_named_and_the_others_counted(self, tmp_path, count, more):
+        columns = ",".join(f"c{n}" for n in range(count))
+        name = write(tmp_path / "x.csv", f"{columns}\n{columns}\n")
+        shown = ", ".join(f"'c{n}' (text 'c{n}')" for n in range(30))
+        with pytest.raises(RecordError) as refused:
+            read(name)
+        assert str(refused.value).startswith(
+            f"{name} line 2: no field 'text', found {shown}{more}; expected the fields of id and text"
+        )
 
     def test_a_ragged_row_among_good_ones_names_the_way_to_skip_it(self, tmp_path):
         name = write(tmp_path / "x.csv", "id,text\n1,a\n2,b,c\n3,d\n")

@@ -256,3 +256,29 @@ def test_features_are_the_vectors_and_the_words_beside_them():
     of_words = found[:, 2:].toarray()
     assert np.count_nonzero(of_words, axis=1).tolist() == [1, 0, 1]
     np.testing.assert_array_equal(of_words, words.transform(["passports", "", "banks"]).toarray())
+
+
+def test_a_row_of_words_has_the_length_three_and_weights_by_rarity():
+    texts = ["bank visa", "bank bank tea", "bank"]
+    encoder = SparseEncoder.fit(texts, ENGLISH)
+    words = WordFeatures(encoder, texts)
+    found = words.transform(["bank tea tea zebras", "", "tea"])
+    assert (found.shape, found.dtype) == ((3, 3), np.float32)
+    [vector] = encoder.embed_documents(["bank tea tea zebras"])
+    (bank,), (tea,) = (each.indices for each in encoder.embed_documents(["bank", "tea"]))
+    values = dict(zip(vector.indices.tolist(), vector.values.tolist(), strict=True))
+    # the inverse document frequency of a term of 3, and of 1, of 3 texts
+    rare = {bank: values[bank] * np.log(1 + 0.5 / 3.5), tea: values[tea] * np.log(1 + 2.5 / 1.5)}
+    length = np.hypot(rare[bank], rare[tea])
+    columns = sorted([bank, tea, *encoder.embed_documents(["visa"])[0].indices])
+    expected = np.zeros((3, 3))
+    for term, value in rare.items():
+        expected[0, columns.index(term)] = 3 * value / length
+    expected[2, columns.index(tea)] = 3
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-6)
+
+
+def test_no_texts_have_no_rows_of_words():
+    words = WordFeatures(SparseEncoder.fit(TEXTS, ENGLISH), TEXTS)
+    assert words.transform([]).shape == (0, words.count)
+    assert words.beside(np.zeros((0, 2), np.float32), []).shape == (0, 2 + words.count)

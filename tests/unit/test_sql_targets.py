@@ -121,8 +121,8 @@ class Table(SqlTable):
 class Target(SqlTarget[Table]):
     in_catalog = "name = $1"
 
-    def __init__(self, database=None):
-        super().__init__(TargetUrl.parse("my:///d?table=faq"))
+    def __init__(self, database=None, query="table=faq"):
+        super().__init__(TargetUrl.parse(f"my:///d?{query}"))
         self.database = database
         self.switched = []
 
@@ -158,6 +158,20 @@ def document(name, *vector, words=None, **metadata):
 
 def notes(state, schema):
     return [(state, key, value) for key, value in sorted(schema.to_strings().items())]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "the target my:///d has no table; expected ?table=NAME"),
+        ("table=a%22b", "found the table name 'a\"b'; expected at most 50 letters"),
+        ("table=" + "t" * 51, "found the table name 'ttt"),
+    ],
+)
+def test_a_table_without_a_name_or_with_one_that_needs_quotes(query, told):
+    with pytest.raises(ConfigError) as refused:
+        Target(query=query)
+    assert str(refused.value).startswith(told)
 
 
 def test_tables_come_and_go(target):

@@ -7,6 +7,7 @@ import pytest
 
 from gem_index.errors import ConfigError, InputError
 from gem_index.evaluate import suite as module
+from gem_index.evaluate.baselines import MeanEncoder
 from gem_index.evaluate.lookups import CARRIERS, make_lookups
 from gem_index.evaluate.plots import plot_suite
 from gem_index.evaluate.suite import evaluate_suite
@@ -107,6 +108,50 @@ def test_every_task_of_every_configuration(data):
     titles = [table.title for table in result.tables]
     assert titles[0] == "sts: Pearson's r x 100"
     assert [row[0] for row in result.tables[0].rows] == ["default", "paper", "mean"]
+
+
+def test_each_configuration_is_compared_with_the_mean_of_its_own_vectors_and_with_bm25(data):
+    texts = (
+        ("fees", "the price to travel to another country 4711", 1),
+        ("bank", "renewing a renewing bank account a visa", 0),  # has more of the words
+    )
+    rows = [
+        {
+            "orgq_id": question, "orgq_subject": subject, "orgq_body": "",
+            "relq_id": f"{question}-{number}", "relq_subject": name, "relq_body": f"{body} 4{question[1:]}{number}",
+            "relevant": relevant,
+        }
+        for question, subject in (("q1", "renewing passports cost"), ("q2", "renewing a visa"))
+        for number, (name, body, relevant) in enumerate(texts)
+    ]  # fmt: skip
+    (data / "words.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (data / "few.txt").write_text("visa 1 0\nrenewing 1 0.1\ncountry 0.1 1\ntravel 0 1\n")
+    text = """
+    set = [{ task = "retrieval", path = "words.jsonl" }, { task = "sts", path = "pairs.tsv" }]
+    configuration = [{ name = "default" }, { name = "few", vectors = "FEW" }]
+    """
+    asked, found, result = evaluated(data, text.replace("FEW", str(data / "few.txt")))
+    reports = []
+    for candidate, made in zip(found, result.json["configurations"], strict=True):
+        told, expected = {}, {}
+        for each in asked.sets:
+            with each.words() as words:
+                ours = each.measure(candidate.make, words)
+                means = each.measure(lambda own=candidate.vectors: MeanEncoder(own), words)
+                theirs = means | each.by_words(words)
+                assert not words or means["search"].score != theirs["search"].score
+            for task, of_sets in made["tasks"].items():
+                if task in ours:
+                    row = of_sets["sets"][each.name]
+                    told[task, "score"] = row["score"]
+                    told[task, "baseline"] = row[of_sets["against"]]
+                    expected[task, "score"] = ours[task].score
+                    expected[task, "baseline"] = theirs[task].score
+        assert told == pytest.approx(expected)
+        reports.append(told)
+    first, second = reports
+    assert first["search", "baseline"] == second["search", "baseline"]
+    assert first["sts", "baseline"] != second["sts", "baseline"]
 
 
 def test_the_gains_of_a_task_are_averaged_over_sets_sample_by_sample(data, monkeypatch):

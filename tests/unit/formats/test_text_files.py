@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import InputError, VectorFormatError
+from gem_index.vectors.formats.fasttext import of_ngram_model
 from gem_index.vectors.formats.registry import read_vectors
 from gem_index.vectors.stored import findings_of, import_vectors
 from word_rows import content_of
@@ -143,6 +144,25 @@ class TestText:
         with pytest.raises(VectorFormatError, match=message):
             self.read(tmp_path, content)
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["text", "binary", "fasttext"])
+def test_findings_are_counted_again_when_a_file_is_read_again(tmp_path, kind):
+    words = [b"the", b"caf\xe9", b"the", b"na\xefve"]
+    if kind == "fasttext":
+        rows = np.ones((4, 2), np.float32)
+        file = of_ngram_model("words", "fasttext", words, rows, rows[:0], 0, 0)
+    elif kind == "text":
+        (tmp_path / "v.txt").write_bytes(b"".join(b"%b 1 2\n" % word for word in words))
+        file = read_vectors(tmp_path / "v.txt")
+    else:
+        rows = b"".join(b"%b %b\n" % (word, struct.pack("<2f", 1, 2)) for word in words)
+        (tmp_path / "v.bin").write_bytes(b"4 2\n" + rows)
+        file = read_vectors(tmp_path / "v.bin", "word2vec-binary")
+    for name in ("first", "second"):
+        import_vectors(file, tmp_path / name)
+        found = findings_of(tmp_path / name)
+        assert (found.duplicates, found.empty, found.latin1, found.spaced) == (1, 0, 2, 0)
 
 
 class TestBinary:
