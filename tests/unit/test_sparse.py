@@ -256,3 +256,13 @@ def test_features_are_the_vectors_and_the_words_beside_them():
     of_words = found[:, 2:].toarray()
     assert np.count_nonzero(of_words, axis=1).tolist() == [1, 0, 1]
     np.testing.assert_array_equal(of_words, words.transform(["passports", "", "banks"]).toarray())
+
+
+def test_a_word_that_fewer_of_the_fitted_texts_have_counts_more():
+    """By the inverse frequency of BM25, in rows of the length 3."""
+    words = WordFeatures(SparseEncoder.fit(TEXTS, ENGLISH), TEXTS)
+    row = words.transform(["passport printer"]).toarray()[0]
+    held = {"passport": 2, "printer": 1}  # of six texts
+    weights = np.array([np.log1p((6 - n + 0.5) / (n + 0.5)) for n in held.values()])
+    expected = 3 * weights / np.linalg.norm(weights)
+    np.testing.assert_allclose(sorted(row[row > 0]), sorted(expected), rtol=1e-6)
