@@ -166,6 +166,31 @@ def test_results_of_many_queries(gem, tickets, tmp_path):
     assert [row["place"] for row in rows_of(tmp_path / "later.csv")] == ["2", "3", "2", "3"]
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("topics", "tickets", "--documents", "-o"), "rows.csv"),
+        (("topics", "tickets", "--plot"), "topics.html"),
+        (("map", "tickets", "-o"), "map.html"),
+        (("search", "tickets", "--queries", "queries.txt", "-o"), "results.jsonl"),
+    ],
+)
+def test_an_output_that_is_a_folder_or_in_no_folder(gem, tickets, tmp_path, command, name):
+    """Its ending is right; the command is refused before its work."""
+    folder = tmp_path / name
+    folder.mkdir()
+    for path in (folder, tmp_path / "no" / name):
+        answer = gem(*command, path)
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err == (
+            f"Error: cannot write {path}; expected the name of a file in an existing folder\n"
+        )
+    other = tmp_path / "x.gif"
+    assert gem(*command, other).err == (
+        f"Error: {other} ends in '.gif'; expected a name such as {name}\n"
+    )
+
+
 def test_new_subjects(gem, tickets, tmp_path):
     path = tmp_path / "new.jsonl"
     assert gem("drift", "tickets", "-o", path, "--show", "kind").out == f"0 rows in {path}.\n"

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from itertools import chain
+from types import SimpleNamespace
 
 import pytest
 
 from gem_index.distributed.connecting import connected
 from gem_index.distributed.fitting import _given, _Tree
 from gem_index.distributed.inputs import ObjectPartition, PartitionOptions
-from gem_index.distributed.manifest import MANIFEST, Manifest
+from gem_index.distributed.manifest import MANIFEST, Manifest, part_name
 from gem_index.distributed.partitions import PartReport, Reading
+from gem_index.distributed.parts import _begin, clear_parts
 from gem_index.distributed.places import OutputFolder, find_files
 from gem_index.distributed.planning import PARTITION_BYTES, plan
 from gem_index.distributed.tasks import Task
@@ -234,6 +236,29 @@ class TestManifests:
         assert [each["name"] for each in content["parts"]] == ["part-00000.parquet"]
         place.remove_leftovers()
         assert place.names() == [MANIFEST]
+
+    def test_what_is_cleared_is_parts_shards_the_manifest_and_leftovers(self, folder):
+        place = OutputFolder.of("out", {})
+        place.make()
+        for name in (MANIFEST, "part-00000.parquet", "shard-00000.gem", ".x.partial", "mine.txt"):
+            (folder / "out" / name).write_text("x")
+        clear_parts(place)
+        assert [path.name for path in (folder / "out").iterdir()] == ["mine.txt"]
+        (folder / "out" / "mine.txt").rename(folder / "out" / "part-00000.parquet")
+        clear_parts(place)
+        assert not (folder / "out").exists()
+
+    @pytest.mark.parametrize("missing", [None, 0, 1, 2])
+    def test_finished_work_is_finished_only_with_the_file_of_each_partition(self, folder, missing):
+        place = OutputFolder.of("out", {})
+        place.make()
+        reports = [PartReport(rows, 1, 2, []) for rows in (3, 4, 5)]
+        Manifest({"fit": True}, reports).write(place)
+        for number in {0, 1, 2} - {missing}:
+            (folder / "out" / part_name(number)).write_text("x")
+        workers = SimpleNamespace(on_all=lambda _function, _folder: {"w1": True})
+        found = _begin(workers, place, {"fit": True})
+        assert found == (reports if missing is None else None)
 
     def test_another_request_is_told_by_what_differs(self, folder):
         found = Manifest({"a": 1, "b": 2, "c": 3})

@@ -48,9 +48,9 @@ def tools(home):
 
 
 def told(found):
-    """The sentence of an answer, and its JSON, which is also its structure."""
+    """The sentence of an answer, and its JSON, which is also its structure; letters such as ö stay what they are."""
     sentence, data = (part.text for part in found.content)
-    assert json.loads(data) == found.structured_content
+    assert data == json.dumps(found.structured_content, ensure_ascii=False)
     return sentence, found.structured_content
 
 

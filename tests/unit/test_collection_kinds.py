@@ -8,6 +8,7 @@ from gem_index import Document
 from gem_index.collection.write.building import use_index
 from gem_index.errors import (
     ConfigError,
+    DiskError,
     InputError,
 )
 from gem_index.text.chunking import Chunking
@@ -114,6 +115,28 @@ class TestKinds:
         assert faq.upsert(documents(100)).added == 100
         assert "was not brought up to date" in caplog.text
         assert_exact(faq, {document.id: document for document in documents(100)})
+
+    def test_another_kind_is_taken_also_if_no_document_has_changed(self, home, faq):
+        home.build("faq", documents(60), index="sq8")
+        home.build("faq", documents(60), index="hnsw")
+        assert home.collection("faq").status().index.kind == "hnsw"
+
+    @pytest.mark.parametrize("write", ["compact", "refit"])
+    def test_a_full_disk_is_told_with_what_stays_in_use(self, home, faq, monkeypatch, write):
+        faq.upsert(documents(50))
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("gem_index.index.snapshot_writing.publish_directory", full)
+            with pytest.raises(DiskError) as refused:
+                getattr(faq, write)()
+        assert str(refused.value) == (
+            "writing the index of faq failed (no space left on device); "
+            "the present index stays in use: make room on the disk and try again"
+        )
+        assert_exact(faq, {document.id: document for document in documents(50)})
 
     def test_another_kind_is_taken_from_the_next_build_on(self, home, faq):
         faq.upsert(documents(50))

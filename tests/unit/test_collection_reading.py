@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gem_index import Document, GemConfig, GemEncoder, Home
+from gem_index.common import forking
 from gem_index.errors import (
     CollectionReplacedError,
     ConfigError,
@@ -327,6 +328,28 @@ class TestProcesses:
             time.sleep(delay)
             in_forked_child(lambda fresh=fresh: fresh.search("visa", 3), seconds=30)
             thread.join()
+
+
+def test_a_thread_that_is_inside_forks_and_enters_again_without_waiting(monkeypatch):
+    """Or it would wait for itself."""
+
+    class Never(threading.Condition):
+        def wait(self, timeout=None):
+            raise AssertionError("the thread would wait")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(forking, "Condition", Never)
+        patch.setattr(forking.os, "register_at_fork", lambda **_: None)
+        told = []
+        gate = forking.ForkGate(lambda: told.append("before the fork"))
+        with gate.passing():
+            gate._close()
+            with gate.passing():
+                assert told == ["before the fork"]
+            gate._open()
+        gate._close()
+        with pytest.raises(AssertionError, match="would wait"), gate.passing():
+            pass
 
 
 class TestAgreement:

@@ -290,6 +290,15 @@ class TestLexical:
             )
             assert index.match(plain("bank"), 10, np.array([7, 11])) == []
 
+    @pytest.mark.parametrize("accepted", [1, 2, 300, 301, 349, 350, 351])
+    def test_each_of_many_accepted_documents_is_found(self, tmp_path, accepted):
+        """At most 300 are named one by one, more together; more than half of all documents are not named."""
+        LexicalIndex.write(tmp_path / "w", [(np.arange(700), ["bank"] * 700)], ENGLISH)
+        wanted = np.arange(700)[-2 * accepted :: 2] if accepted <= 350 else np.arange(accepted)
+        found = LexicalIndex.open(tmp_path / "w").match(plain("bank"), 700, wanted)
+        assert sorted(each for each, _ in found) == wanted.tolist()
+        assert len(wanted) == accepted
+
     @pytest.mark.parametrize("named", [0, 20_000])
     def test_an_id_of_several_texts_has_the_score_of_its_best(self, tmp_path, monkeypatch, named):
         monkeypatch.setattr("gem_index.index.lexical._NAMED_IDS", named)

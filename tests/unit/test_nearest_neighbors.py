@@ -51,6 +51,16 @@ def test_one_of_many_equal_vectors_is_not_its_own_neighbor():
     np.testing.assert_allclose(cosines[:6], 1, atol=1e-6)
 
 
+def test_no_cosine_is_above_one():
+    """The inner product of two equal unit vectors can be, in float32."""
+    vectors = np.repeat(unit_vectors(200), 2, axis=0)
+    products = np.einsum("ij,ij->i", vectors, vectors)
+    assert products.max() > 1
+    positions, cosines = nearest_neighbors(vectors, 2)
+    assert (positions[:, 0] // 2 == np.arange(400) // 2).all()
+    assert cosines.max() == 1
+
+
 def test_a_vector_whose_list_has_no_others_is_its_own_neighbor(monkeypatch):
     """Its cosine is -1, lower than any other, so that callers see that nothing is near."""
     monkeypatch.setattr(neighbors, "_EXACT", 10)

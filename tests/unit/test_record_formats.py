@@ -418,20 +418,31 @@ class TestPosts:
             ("5", "Bread\n\nHow?", {"type": "question", "title": "Bread", "tags": ["bread", "yeast"], "score": 5}),
         ]  # fmt: skip
 
+    DUMP = "the file Posts.xml of a Stack Exchange data dump"
+    UNDAMAGED = "the undamaged file Posts.xml of a Stack Exchange data dump"
+
     @pytest.mark.parametrize(
         ("content", "problem"),
         [
-            ("<posts></posts>", "has no post; expected the file Posts.xml"),
-            ('<users><row Id="1"/></users>', "has no post; expected the file Posts.xml"),
-            (POSTS[:300], "is not XML"),
-            ("hello", r"is not XML \(.*line 1\)"),
-            ('<!DOCTYPE a [<!ENTITY b "c">]><posts/>', "has a document type"),
-            ('<p><row PostTypeId="1" Body="x"/></p>', "line 1: the post has no Id"),
+            ("<posts></posts>", f" has no post; expected {DUMP}"),
+            ('<users><row Id="1"/></users>', f" has no post; expected {DUMP}"),
+            (POSTS[:300], f" is not XML (unclosed token, line 6); expected {UNDAMAGED}"),
+            ("hello", f" is not XML (syntax error, line 1); expected {UNDAMAGED}"),
+            (
+                '<!DOCTYPE a [<!ENTITY b "c">]><posts/>',
+                f" has a document type, which can define entities without bounds; expected {DUMP}, which has none",
+            ),
+            (
+                '<p><row PostTypeId="1" Body="x"/></p>',
+                " line 1: the post has no Id; expected one",
+            ),
         ],
     )
     def test_what_is_wrong(self, tmp_path, content, problem):
-        with pytest.raises(InputError, match=problem):
-            read(write(tmp_path / "Posts.xml", content))
+        name = write(tmp_path / "Posts.xml", content)
+        with pytest.raises(InputError) as refused:
+            read(name)
+        assert str(refused.value) == f"{name}{problem}"
 
     def test_a_post_that_is_too_long(self, tmp_path):
         content = f'<posts>\n<row Id="1" PostTypeId="1" Body="{"x" * 300_000}"/></posts>'

@@ -23,6 +23,9 @@ from gem_index.collection.results import (
     SearchResult,
     SearchResults,
 )
+from gem_index.gem.explanation import Explanation, WordWeight
+from gem_index.gem.matches import MatchedPair, MatchedWord, MatchExplanation
+from gem_index.gem.reranking import RerankResult, RerankResults
 
 LONG = "word " * 60
 
@@ -231,6 +234,33 @@ def test_results_in_a_notebook_and_of_the_same_query():
         {"vpn": ("network",)},
     )
     assert (SearchResults().corrected, SearchResults().synonyms) == ({}, {})
+
+
+def test_a_ranking_and_explanations_in_a_notebook():
+    """A place in the input is counted from 1, as the place in the ranking is."""
+    ranked = RerankResults(
+        [RerankResult(2, "a", 0.51249, "my visa"), RerankResult(0, None, 0.25, LONG)]
+    )
+    head, first, second = cells(ranked)
+    assert head == ["", "score", "was", "id", "text"]
+    assert first == ["1", "0.512", "3", "a", "my visa"]
+    assert second[:4] == ["2", "0.250", "1", ""]
+    assert len(second[4]) <= 200
+    words = (
+        WordWeight("visa", True, 0.1, 0.2, 0.3, 0.6, 0.75),
+        WordWeight("viza", False, -0.00001, 0.0, 0.0, 0.0, 0.0),
+    )
+    assert cells(Explanation("visa viza", "f", words)) == [
+        ["word", "share", "novelty", "significance", "uniqueness", "weight"],
+        ["visa", "0.750", "0.100", "0.200", "0.300", "0.600"],
+        ["viza (unknown)", "0.000", "0.000", "0.000", "0.000", "0.000"],
+    ]
+    named = [tuple(MatchedWord(f"{text}{i}", 0, 2, 0.1) for i in range(25)) for text in "ab"]
+    pairs = tuple(MatchedPair(i, 24 - i, 0.5 - i / 100) for i in range(25))
+    shown = cells(MatchExplanation("first", "second", "f", 0.62749, *named, pairs))
+    assert shown[0] == ["first", "second", "share of 0.627"]
+    assert (shown[1], shown[-1]) == (["a0", "b24", "0.500"], ["a19", "b5", "0.310"])
+    assert len(shown) == 21
 
 
 def test_the_metadata_of_a_row_can_be_changed_without_the_result():

@@ -241,6 +241,28 @@ class TestHostileModels:
         with pytest.raises(VectorFormatError, match=r"m\.bin"):
             self.opened(tmp_path, content[: content.rindex(b"\0" + struct.pack("<qq", 2, 1)) - 4])
 
+    @pytest.mark.parametrize(
+        ("cut", "problem"),
+        [
+            (3, "ends at byte 3; expected a complete fastText model"),
+            (60, "ends at byte 60; expected a complete fastText model"),
+            (90, "ends at byte 90; expected a complete fastText model"),
+            (
+                105,
+                "ends inside or has no end of word 2 of 2; "
+                "expected a complete fastText model, with words of up to 65536 bytes",
+            ),
+            (126, "ends at byte 126; expected a complete fastText model"),
+            (152, "ends at byte 152; expected a complete fastText model"),
+        ],
+    )
+    def test_a_model_that_ends_too_early_is_told_with_its_last_byte(self, tmp_path, cut, problem):
+        path = tmp_path / "m.bin"
+        path.write_bytes(model_of([b"a", b"river"])[:cut])
+        with pytest.raises(VectorFormatError) as refused:
+            read_vectors(path, "fasttext")
+        assert str(refused.value) == f"{path} {problem}"
+
     @pytest.mark.parametrize("change", [-1, 1])
     def test_a_byte_more_or_less_than_the_matrices_have(self, tmp_path, change):
         content = model_of([b"a", b"river"])

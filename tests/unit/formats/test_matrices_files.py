@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from gem_index.errors import InputError, VectorFormatError
+from gem_index.vectors.formats.arrays import read_tensors
 from gem_index.vectors.formats.registry import read_vectors, write_vectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.stored import open_unstored
@@ -118,6 +119,23 @@ class TestArrays:
         (tmp_path / "words.txt").write_text("a\n" * 7)
         with pytest.raises(VectorFormatError, match=r"d\.safetensors"):
             read_vectors(tmp_path / "d.safetensors")
+
+    def test_a_tensor_that_is_not_asked_for_may_have_such_numbers(self, tmp_path):
+        path = tmp_path / "d.safetensors"
+        head = {
+            "a": {"dtype": "BF16", "shape": [1], "data_offsets": [0, 2]},
+            "v": {"dtype": "F16", "shape": [2], "data_offsets": [2, 6]},
+        }
+        header = json.dumps(head).encode()
+        numbers = np.array([0.5, 2], np.float16)
+        path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(2) + numbers.tobytes())
+        (found,) = read_tensors(path, "v", "w").items()
+        assert (found[0], found[1].tolist()) == ("v", [0.5, 2])
+        with pytest.raises(VectorFormatError) as refused:
+            read_tensors(path)
+        assert str(refused.value) == (
+            f"{path} holds numbers of the kind 'BF16', which NumPy does not have; expected F16 or F32: save it as float32"
+        )
 
     def test_safetensors_with_several_tensors(self, tmp_path):
         save_file({"a": MATRIX, "b": MATRIX}, tmp_path / "a.safetensors")
