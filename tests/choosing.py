@@ -54,11 +54,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.markexpr = " or ".join([CORE, *sorted(named - {CORE})])
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # noqa: ARG001 - as the hook is called
-    """Return the number of processes of ``-n auto``: one more than processors, because tests wait for other processes."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 def pytest_report_header(config: pytest.Config) -> str:
     chosen = config.option.markexpr or "all"
     return f'parts: {chosen} (of {CORE}, {", ".join(PARTS)}; -m "" runs all)'
