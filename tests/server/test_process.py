@@ -53,6 +53,28 @@ def test_threads_share_two_heaps_and_take_short_turns(environ):
     assert turn <= 0.0002  # work that writes more often than a turn does not give way
 
 
+SETTING = """
+import os
+os.sched_getaffinity = lambda process: set(range({processors}))
+from gem_index.common.settings import load_settings
+from gem_index.server.process import prepare_process
+prepare_process()
+print(load_settings().threads)
+"""
+
+
+@pytest.mark.parametrize(
+    ("processors", "chosen", "threads"),
+    [(1, {}, 1), (2, {}, 1), (8, {}, 7), (8, {"GEM_INDEX_THREADS": "8"}, 8)],
+)
+def test_long_work_leaves_a_processor_to_short_requests(environ, processors, chosen, threads):
+    command = [sys.executable, "-c", SETTING.format(processors=processors)]
+    done = subprocess.run(
+        command, env={**environ, **chosen}, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert int(done.stdout) == threads
+
+
 STANDING = """
 import gc, json, os, sys
 from dataclasses import asdict
