@@ -28,19 +28,24 @@ CANDIDATES = [
 ]
 
 
+def cqa_rows(questions, candidates):
+    """Return the records of questions that each have the same candidates, in the form of SemEval's CQA."""
+    return [
+        {
+            "orgq_id": f"q{q}", "orgq_subject": subject, "orgq_body": "",
+            "relq_id": f"q{q}-{number}", "relq_subject": name, "relq_body": f"{body} 4{q}{number}",
+            "relevant": relevant,
+        }
+        for q, subject in enumerate(questions, 1)
+        for number, (name, body, relevant) in enumerate(candidates)
+    ]  # fmt: skip
+
+
 @pytest.fixture
 def data(tmp_path):
     lines = [f"{score}\t{a}\t{b}" for score, a, b in PAIRS]
     (tmp_path / "pairs.tsv").write_text("\n".join(lines))
-    rows = [
-        {
-            "orgq_id": question, "orgq_subject": subject, "orgq_body": "",
-            "relq_id": f"{question}-{number}", "relq_subject": name, "relq_body": f"{body} 4{question[1:]}{number}",
-            "relevant": relevant,
-        }
-        for question, subject in (("q1", "renewing a visa"), ("q2", "a visa for my wife"))
-        for number, (name, body, relevant) in enumerate(CANDIDATES)
-    ]  # fmt: skip
+    rows = cqa_rows(("renewing a visa", "a visa for my wife"), CANDIDATES)
     (tmp_path / "cqa.jsonl").write_text("\n".join(map(json.dumps, rows)))
     sick = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
     row = rows[0] | {"relq_subject": "", "relq_body": "same"}
@@ -115,15 +120,7 @@ def test_each_configuration_is_compared_with_the_mean_of_its_own_vectors_and_wit
         ("fees", "the price to travel to another country 4711", 1),
         ("bank", "renewing a renewing bank account a visa", 0),  # has more of the words
     )
-    rows = [
-        {
-            "orgq_id": question, "orgq_subject": subject, "orgq_body": "",
-            "relq_id": f"{question}-{number}", "relq_subject": name, "relq_body": f"{body} 4{question[1:]}{number}",
-            "relevant": relevant,
-        }
-        for question, subject in (("q1", "renewing passports cost"), ("q2", "renewing a visa"))
-        for number, (name, body, relevant) in enumerate(texts)
-    ]  # fmt: skip
+    rows = cqa_rows(("renewing passports cost", "renewing a visa"), texts)
     (data / "words.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (data / "few.txt").write_text("visa 1 0\nrenewing 1 0.1\ncountry 0.1 1\ntravel 0 1\n")
     text = """
