@@ -157,8 +157,10 @@ class GemEncoder:
             statistics.merge(part)
 
     def _summary(self, texts: list[str]) -> CorpusStatistics:
-        config = self.config
-        return summarise_batch(self.vectors, self._batch(texts), config.power, config.fit_words)
+        config, statistics = self.config, CorpusStatistics(self.dimension)
+        for _, _, batch in self._batches(texts, 0, len(texts)):
+            statistics.merge(summarise_batch(self.vectors, batch, config.power, config.fit_words))
+        return statistics
 
     def unfitted(self) -> Self:
         """Return an unfitted encoder with the same vectors and configuration."""
@@ -251,13 +253,8 @@ class GemEncoder:
 
     def _encode_block(self, texts: list[str], out: FloatArray) -> None:
         def encode(begin: int, end: int) -> None:
-            batch = self._batch(texts[begin:end])
-            if len(batch.words) > _MOST_WORDS and end - begin > 1:
-                middle = (begin + end) // 2
-                encode(begin, middle)
-                encode(middle, end)
-            else:
-                self.encode_tokens(batch, out[begin:end])
+            for first, last, batch in self._batches(texts, begin, end):
+                self.encode_tokens(batch, out[first:last])
 
         self._in_parts(texts, encode)
 
@@ -318,6 +315,19 @@ class GemEncoder:
     def explain_match(self, first: str, second: str) -> MatchExplanation:
         """Explain why two texts are similar, by the share of each word and each word pair in their cosine."""
         return explain_match(self, first, second)
+
+    def _batches(
+        self, texts: list[str], begin: int, end: int
+    ) -> Iterator[tuple[int, int, TokenBatch]]:
+        """Divide texts[begin:end] into batches, each with its range, so that the vectors of a batch's words stay small."""
+        batch = self._batch(texts[begin:end])
+        if len(batch.words) > _MOST_WORDS and end - begin > 1:
+            del batch
+            middle = (begin + end) // 2
+            yield from self._batches(texts, begin, middle)
+            yield from self._batches(texts, middle, end)
+        else:
+            yield begin, end, batch
 
     def _batch(self, texts: list[str]) -> TokenBatch:
         return TokenBatch.of_texts(texts, self.config.tokenizer)

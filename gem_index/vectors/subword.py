@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from array import array
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -66,8 +67,8 @@ class SubwordVectors:
                 "expected case=keep or lower, runs=word, and no limit"
             )
         self._fingerprint = fingerprint
-        # tuples, because each collection of garbage visits all lists, and no thread runs meanwhile
-        self._piece_cache: dict[str, tuple[int, ...]] = {}
+        # arrays of int64 as bytes: each collection of garbage, when no thread runs, would visit 200,000 tuples
+        self._piece_cache: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
         return f"SubwordVectors(any word, {self.dimension} dimensions)"
@@ -99,9 +100,9 @@ class SubwordVectors:
 
         words = self.options.spelled(tokens)
         pieces = [self._pieces_of(word) for word in words]
-        counts = np.array([len(ids) for ids in pieces], dtype=np.int64)
+        counts = np.fromiter(map(len, pieces), np.int64, len(pieces)) // np.int64().itemsize
         vectors = np.zeros((len(words), self.dimension), dtype=np.float32)
-        flat = np.fromiter((i for ids in pieces for i in ids), dtype=np.int64)
+        flat = np.frombuffer(b"".join(pieces), np.int64)
         if len(flat) < _MOST_ROWS_READ:
             sum_rows(self.rows.take(flat), np.arange(len(flat)), counts, vectors)
         else:
@@ -123,13 +124,13 @@ class SubwordVectors:
         """Read the tokenizer's file now instead of at the first word."""
         _ = self._tokenizer
 
-    def _pieces_of(self, word: str) -> tuple[int, ...]:
-        """Return the pieces of a word, from a cache: words repeat, and splitting one costs as much as ten look-ups."""
+    def _pieces_of(self, word: str) -> bytes:
+        """Return a word's pieces, int64, from a cache: words repeat, and splitting one costs as much as ten look-ups."""
         known = self._piece_cache.get(word)
         if known is None:
             # One word at a time: encode_batch would start threads that stay alive and cause a warning at the next fork.
             try:
-                known = tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)
+                found = self._tokenizer.encode(word, add_special_tokens=False).ids
             except BaseException:
                 # the message is made only here, because quoting a word takes as long as splitting it
                 with foreign_reader(
@@ -138,7 +139,8 @@ class SubwordVectors:
                 ):
                     raise
             if (left_out := self.pieces.left_out) is not None:
-                known = tuple(piece for piece in known if piece != left_out)
+                found = [piece for piece in found if piece != left_out]
+            known = array("q", found).tobytes()
             if len(self._piece_cache) >= _CACHED_WORDS:
                 self._piece_cache.clear()
             self._piece_cache[word] = known

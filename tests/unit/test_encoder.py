@@ -74,6 +74,22 @@ class TestInvariance:
         assert max(counts[:-1]) <= 20
         assert counts[-1] == 50
 
+    def test_a_fit_looks_few_distinct_words_up_at_once(self, fitted, monkeypatch):
+        texts = [f"new{i} other{i} river bank" for i in range(100)]
+        expected = fitted.unfitted().fit(texts)
+        lookup, counts = type(fitted.vectors).lookup, []
+
+        def counted(self, words):
+            counts.append(len(words))
+            return lookup(self, words)
+
+        monkeypatch.setattr("gem_index.gem.encoder._MOST_WORDS", 20)
+        monkeypatch.setattr(type(fitted.vectors), "lookup", counted)
+        found = fitted.unfitted().fit(texts)
+        assert max(counts) <= 20
+        assert found.fingerprint == expected.fingerprint
+        assert found.encode(texts).tobytes() == expected.encode(texts).tobytes()
+
     def test_bytes_do_not_depend_on_the_block_size(self, fitted, monkeypatch):
         texts = random_texts(100)
         whole = fitted.encode(texts)

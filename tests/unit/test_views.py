@@ -1,6 +1,9 @@
 """Views of a collection: one thread at a time updates the view, and every state gives correct results."""
 
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import current_thread, main_thread
+from weakref import finalize
 
 import numpy as np
 import pytest
@@ -234,3 +237,15 @@ def test_a_snapshot_that_is_not_there_is_searched_around(home, faq, caplog):
     assert "searching from the stored texts instead" in caplog.text
     assert [name for name, _ in found] == [name for name, _ in before]
     assert [score for _, score in found] == pytest.approx([score for _, score in before], abs=1e-6)
+
+
+def test_another_thread_than_that_of_the_search_drops_a_replaced_snapshot(home, faq, monkeypatch):
+    monkeypatch.setattr(view_cache, "_KEPT", 0.2)
+    faq.upsert([Document(id="1", text="a bank")])
+    faq.refit()
+    faq.search("bank")
+    dropped_by = SimpleQueue()
+    finalize(faq.access.view().snapshot, lambda: dropped_by.put(current_thread()))
+    Home(home.root).collection("faq").refit()  # another process would do the same
+    faq.search("bank")
+    assert dropped_by.get(timeout=60) is not main_thread()
