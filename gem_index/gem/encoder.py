@@ -31,10 +31,11 @@ from gem_index.vectors.base import FloatArray, VectorSource
 
 __all__ = ["GemEncoder", "blocks_for_fit", "stored_encoder"]
 
-# Texts are encoded in blocks to limit the memory: each distinct word of a block needs its vector.
-_BLOCK = 32_768  # texts per block
+_BLOCK = 32_768  # texts per block, which the threads divide
 _BLOCK_CHARACTERS = 1_000_000  # characters per block
-_MOST_WORDS = 16_384  # distinct words that are encoded at once; only a single text may have more
+_BATCH_CHARACTERS = (
+    150_000  # characters whose words are looked up at once; only a single text may have more
+)
 _PARALLEL_CHARACTERS = 20_000  # characters; for fewer, threads cost more time than they save
 Result = TypeVar("Result")
 
@@ -319,15 +320,14 @@ class GemEncoder:
     def _batches(
         self, texts: list[str], begin: int, end: int
     ) -> Iterator[tuple[int, int, TokenBatch]]:
-        """Divide texts[begin:end] into batches, each with its range, so that the vectors of a batch's words stay small."""
-        batch = self._batch(texts[begin:end])
-        if len(batch.words) > _MOST_WORDS and end - begin > 1:
-            del batch
-            middle = (begin + end) // 2
-            yield from self._batches(texts, begin, middle)
-            yield from self._batches(texts, middle, end)
-        else:
-            yield begin, end, batch
+        """Divide texts[begin:end] into batches, each with its range.
+
+        A batch needs the vectors of its distinct words in memory. And while Python makes these words, no other thread runs.
+        """
+        part = texts[begin:end]
+        count = 1 + sum(map(len, part)) // _BATCH_CHARACTERS
+        for first, last in ranges_by_length(part, count):
+            yield begin + first, begin + last, self._batch(part[first:last])
 
     def _batch(self, texts: list[str]) -> TokenBatch:
         return TokenBatch.of_texts(texts, self.config.tokenizer)

@@ -68,7 +68,7 @@ class TestInvariance:
             counts.append(len(batch.words))
             return weigh(self, batch)
 
-        monkeypatch.setattr("gem_index.gem.encoder._MOST_WORDS", 20)
+        monkeypatch.setattr("gem_index.gem.encoder._BATCH_CHARACTERS", 200)
         monkeypatch.setattr(GemEncoder, "_weigh", counted)
         assert fitted.encode([*texts, long]).tobytes() == expected.tobytes()
         assert max(counts[:-1]) <= 20
@@ -83,7 +83,7 @@ class TestInvariance:
             counts.append(len(words))
             return lookup(self, words)
 
-        monkeypatch.setattr("gem_index.gem.encoder._MOST_WORDS", 20)
+        monkeypatch.setattr("gem_index.gem.encoder._BATCH_CHARACTERS", 200)
         monkeypatch.setattr(type(fitted.vectors), "lookup", counted)
         found = fitted.unfitted().fit(texts)
         assert max(counts) <= 20
