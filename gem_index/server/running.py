@@ -26,6 +26,7 @@ from gem_index.errors.quoting import quoted
 from gem_index.files.inputs import user_path
 from gem_index.home import Home
 from gem_index.home.key_library import Permission
+from gem_index.index.dense import load_faiss
 from gem_index.server.app import create_app
 from gem_index.server.backup_folder import BackupFolder
 from gem_index.server.metrics import MULTIPROCESS
@@ -202,7 +203,9 @@ def application() -> FastAPI:
         **{**found, "names": tuple(found["names"]), "origins": tuple(found["origins"])}
     )
     app = application_of(options, Home(options.home))
-    app.openapi()  # made now: all requests would wait for the first that asks for it or for an unknown route
+    # all requests would wait for the first that needs them
+    app.openapi()
+    load_faiss()
     leave_out_what_stands()
     return app
 
