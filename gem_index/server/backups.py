@@ -31,5 +31,5 @@ async def make(request: Request, context: Context) -> Response:
 @router.get("/backups", dependencies=ADMIN)
 async def list_all(context: Context) -> dict[str, Any]:
     """List the complete backups, the newest first."""
-    found = await context.read(context.backup_folder().list, long=True)
+    found = await context.read(context.backup_folder().list, pool="long")
     return {"backups": [asdict(backup) for backup in found]}

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore, Event
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from gem_index.collection import Collection
 from gem_index.collection.push.searching import SearchedTarget
@@ -36,14 +36,22 @@ from gem_index.server.words import CollectionWords, JsonRows, ModelWords
 from gem_index.sparse import SparseEncoder
 from gem_index.text.tokens import check_text
 
-__all__ = ["UPLOADS", "ServerContext"]
+__all__ = ["UPLOADS", "Pool", "ServerContext", "search_pool"]
 
 UPLOADS = 4
 """Number of files that may arrive, or wait to be stored, at once: each takes space on the disk."""
 
 _GRACE = 2.0  # seconds for running work to notice that the server ends
 
+Pool: TypeAlias = Literal["batched", "short", "long"]
+"""The threads of a read: searches that a collection answers together, other short reads, reads that may take long."""
+
 _Result = TypeVar("_Result")
+
+
+def search_pool(*, long: object, alone: object) -> Pool:
+    """Return the pool of a search; it may take ``long``, or the collection answers it ``alone``, as with a filter."""
+    return "long" if long else "short" if alone else "batched"
 
 
 class ServerContext:
@@ -54,8 +62,9 @@ class ServerContext:
     home : Home
     limits : Limits
     threads : int
-        Number of processors to use. Reads that may take long have this number of threads. Short reads have ``LARGEST_BATCH``
-        times as many threads of their own: a collection answers the searches that wait in these threads together.
+        Number of processors to use. Reads that may take long have this number of threads, other reads one more: more threads
+        would only wait for each other, and the event loop for them. Searches that are answered together have
+        ``LARGEST_BATCH`` times as many, because a collection answers those that wait in their threads.
     aliases : mapping of str to str
         Further names of models.
     targets : mapping of str to str
@@ -92,8 +101,11 @@ class ServerContext:
         self.encoding = EncodingQueue(limits.waiting, limits.work)
         self._background = ModelWords(SparseEncoder.background())
         self._collection_words = CollectionWords()
-        self._readers = ThreadPoolExecutor(threads * LARGEST_BATCH, "gem-index-read")
-        self._long_readers = ThreadPoolExecutor(threads, "gem-index-read-long")
+        self._readers: dict[Pool, ThreadPoolExecutor] = {
+            "batched": ThreadPoolExecutor(threads * LARGEST_BATCH, "gem-index-search"),
+            "short": ThreadPoolExecutor(threads + 1, "gem-index-read"),
+            "long": ThreadPoolExecutor(threads, "gem-index-read-long"),
+        }
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
         self._examiner = ThreadPoolExecutor(1, "gem-index-examine")
         # the second thread refuses a backup while the first one makes another
@@ -109,8 +121,8 @@ class ServerContext:
         """The number of requests that wait for a thread or use one."""
         return self._waiting
 
-    async def read(self, work: Callable[[], _Result], *, long: bool = False) -> _Result:
-        """Run a read in a thread, not on the event loop; ``long`` if it may take longer than a plain search.
+    async def read(self, work: Callable[[], _Result], *, pool: Pool = "short") -> _Result:
+        """Run a read in a thread of a pool, not on the event loop; ``long`` if it may take longer than a plain search.
 
         If the caller is cancelled, a read that has not begun is left out.
 
@@ -119,7 +131,7 @@ class ServerContext:
         OverloadedError
             If too many requests wait already.
         """
-        return await self._run(self._long_readers if long else self._readers, work)
+        return await self._run(self._readers[pool], work)
 
     async def write(self, work: Callable[[], _Result]) -> _Result:
         """Run a write in the writing thread; if it has begun, it is finished even if its client disconnects.
@@ -145,18 +157,18 @@ class ServerContext:
         return await asyncio.shield(writing)
 
     async def ask(
-        self, name: str, question: Callable[[Collection], _Result], *, long: bool = False
+        self, name: str, question: Callable[[Collection], _Result], *, pool: Pool = "short"
     ) -> _Result:
-        """Return the result of a function that reads a collection; ``long`` as for :meth:`read`."""
+        """Return the result of a function that reads a collection; ``pool`` as for :meth:`read`."""
         self.tables.check_collection(name)
-        return await self.read(lambda: self.collections.ask(name, question), long=long)
+        return await self.read(lambda: self.collections.ask(name, question), pool=pool)
 
     async def ask_group(
         self,
         names: Sequence[str],
         question: Callable[[CollectionGroup], _Result],
         *,
-        long: bool = False,
+        pool: Pool = "short",
     ) -> _Result:
         """Return the result of a function that searches several collections together."""
         for name in names:
@@ -165,7 +177,7 @@ class ServerContext:
             lambda: self.collections.ask_all(
                 list(dict.fromkeys(names)), lambda found: question(CollectionGroup(found))
             ),
-            long=long,
+            pool=pool,
         )
 
     async def ask_searched(
@@ -173,12 +185,12 @@ class ServerContext:
         name: str,
         question: Callable[[Collection | SearchedTarget], _Result],
         *,
-        long: bool = False,
+        pool: Pool = "short",
     ) -> _Result:
         """Return the result of a function that searches or reads a collection or a table of a vector database."""
         table = self.tables.find(name)
         if table is None:
-            return await self.ask(name, question, long=long)
+            return await self.ask(name, question, pool=pool)
         return await self._run(table.thread, lambda: table.ask(question))
 
     async def examine(self, name: str, question: Callable[[Collection], _Result]) -> _Result:
@@ -314,7 +326,7 @@ class ServerContext:
             await asyncio.wait(self._running, timeout=_GRACE)
         ended = not self._running
         for pool in (
-            self._writer, self._readers, self._long_readers, self._examiner, self._backups,
+            *self._readers.values(), self._writer, self._examiner, self._backups,
         ):  # fmt: skip
             pool.shutdown(wait=ended, cancel_futures=True)
         for table in self.tables:

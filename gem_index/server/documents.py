@@ -236,7 +236,7 @@ async def list_documents(
         rows = [_fields(document) for document in found]
         return {"documents": rows, "total": collection.count(accepted)}
 
-    return await context.ask(name, listed, long=True)
+    return await context.ask(name, listed, pool="long")
 
 
 @router.get("/{document:path}", dependencies=READ)

@@ -42,7 +42,7 @@ class CountBody(StrictBody):
 @router.get("/fields", dependencies=READ)
 async def fields(name: str, context: Context) -> dict[str, Any]:
     """Return the metadata fields of a sample of documents: the kinds of their values, and the most frequent ones."""
-    found = await context.ask(name, Collection.metadata_fields, long=True)
+    found = await context.ask(name, Collection.metadata_fields, pool="long")
     return {"fields": [asdict(field) for field in found]}
 
 
@@ -55,4 +55,4 @@ async def count(asked: CountBody, name: str, context: Context) -> dict[str, Any]
         documents = counts[0].documents if counts else collection.count(asked.where)
         return {"documents": documents, "counts": [asdict(each) for each in counts]}
 
-    return await context.ask(name, work, long=True)
+    return await context.ask(name, work, pool="long")

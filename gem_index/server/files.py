@@ -98,7 +98,7 @@ async def inspect(
         finally:
             upload.remove()
 
-    return await context.read(work, long=True)
+    return await context.read(work, pool="long")
 
 
 @router.post("", dependencies=WRITE, responses=EVENTS, openapi_extra=_FILE)

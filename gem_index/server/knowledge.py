@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.errors import InputError
-from gem_index.server.context import ServerContext
+from gem_index.server.context import ServerContext, search_pool
 from gem_index.server.encoding import SHORT
 from gem_index.server.errors import KnowledgeError, error_descriptions
 from gem_index.server.responses import JsonResponse
@@ -110,8 +110,8 @@ async def _search(
     context: ServerContext, name: str, query: str, k: int, where: dict[str, Any] | None = None
 ) -> SearchResults:
     text = context.check_query(query)
-    long = len(text) > SHORT
-    return await context.ask_searched(name, lambda each: each.search(text, k, where), long=long)
+    pool = search_pool(long=len(text) > SHORT, alone=where)
+    return await context.ask_searched(name, lambda each: each.search(text, k, where), pool=pool)
 
 
 def _text_of(hit: SearchResult) -> str:

@@ -18,7 +18,7 @@ from gem_index.errors import InputError
 from gem_index.gem.reranking import rerank as rerank_texts
 from gem_index.home.collection_group import CollectionGroup
 from gem_index.server.bodies import Several, StrictBody
-from gem_index.server.context import ServerContext
+from gem_index.server.context import Pool, ServerContext, search_pool
 from gem_index.server.encoding import SHORT, work_of
 from gem_index.server.errors import MissingDocumentError, TooLargeError
 from gem_index.server.responses import JsonResponse
@@ -142,7 +142,7 @@ async def answer(
     asked : SearchBody
     context : ServerContext
     ask : callable
-        Calls a function with the collection in a thread; ``long`` as for :meth:`ServerContext.read`.
+        Calls a function with the collection in a thread; ``pool`` as for :meth:`ServerContext.read`.
     collections : int
         Number of collections that are searched.
     """
@@ -192,12 +192,15 @@ async def answer(
     plain = not (
         several or asked.why or asked.rerank or asked.boost or asked.pieces or asked.collapse
     )
-    long = not plain or collections > 1 or asked.k > _PLAIN_HITS or work_of(queries) > SHORT
+    pool = search_pool(
+        long=not plain or collections > 1 or asked.k > _PLAIN_HITS or work_of(queries) > SHORT,
+        alone=asked.where or asked.offset,
+    )
     if several:  # each part would number its queries from 1
         check_queries(queries, asked.k, **options)
     searches: list[dict[str, Any]] = []
     for part in _slices(queries, asked.k * collections):
-        searches += await ask(partial(search_part, part=part), long=long)
+        searches += await ask(partial(search_part, part=part), pool=pool)
     return {"searches": searches} if several else searches[0]
 
 
@@ -240,9 +243,9 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
     """Order candidates by their cosine with a query."""
     texts = context.check_texts(asked.candidates)
     query = context.check_query(asked.query)
-    long = work_of([query, *texts]) > SHORT
+    pool: Pool = "long" if work_of([query, *texts]) > SHORT else "short"
     found = await context.ask_searched(
-        name, lambda each: rerank_texts(query, texts, each.encoder, asked.top_n), long=long
+        name, lambda each: rerank_texts(query, texts, each.encoder, asked.top_n), pool=pool
     )
     return JsonResponse({"query": asked.query, "results": [asdict(each) for each in found]})
 
@@ -257,7 +260,8 @@ async def explain(asked: ExplainBody, name: str, context: Context) -> JsonRespon
         encoder = collection.encoder
         return encoder.explain(texts[0]) if len(texts) == 1 else encoder.explain_match(*texts)
 
-    return JsonResponse(asdict(await context.ask_searched(name, work, long=work_of(texts) > SHORT)))
+    pool: Pool = "long" if work_of(texts) > SHORT else "short"
+    return JsonResponse(asdict(await context.ask_searched(name, work, pool=pool)))
 
 
 def _check_lengths(texts: Sequence[str], most: int, what: str) -> None:

@@ -515,7 +515,9 @@ class TestLimits:
         async def ask():
             context = ServerContext(home, Limits(), 1, {}, {})
             asked = [
-                asyncio.ensure_future(context.ask("faq", lambda c: c.search("bank")))
+                asyncio.ensure_future(
+                    context.ask("faq", lambda c: c.search("bank"), pool="batched")
+                )
                 for _ in range(LARGEST_BATCH)
             ]
             while sum(len(batcher._queue) for batcher in opened) < LARGEST_BATCH - 1:
@@ -532,7 +534,7 @@ class TestLimits:
         async def both():
             context = ServerContext(home, Limits(), 1, {}, {})
             hold = threading.Event()
-            long = asyncio.ensure_future(context.read(lambda: hold.wait(90), long=True))
+            long = asyncio.ensure_future(context.read(lambda: hold.wait(90), pool="long"))
             await asyncio.sleep(0.05)
             assert await asyncio.wait_for(context.read(lambda: 1), 60) == 1
             assert not long.done()

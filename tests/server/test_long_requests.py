@@ -110,19 +110,24 @@ def test_a_long_query_is_refused(client):
     assert answer.json()["error"]["message"] == told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "long"),
-    [
-        ({"query": "visa"}, False),
-        ({"query": "visa", "why": True}, True),
-        ({"query": "visa " * 1000}, True),
-    ],
-)
-def test_long_searches_of_assistants_do_not_use_the_threads_of_short_ones(
-    client, monkeypatch, arguments, long
-):
-    prepare_in_process(client)
-    shared, threads = SharedCollections(client.app.state.context), []
+BATCHED, SHORT, LONG = "gem-index-search", "gem-index-read", "gem-index-read-long"
+SEARCHES = [
+    ({"query": "visa"}, BATCHED),
+    ({"query": "visa", "where": {}}, BATCHED),
+    ({"query": "visa", "where": {"lang": "en"}}, SHORT),
+    ({"query": "visa", "offset": 1}, SHORT),
+    ({"query": "visa", "why": True}, LONG),
+    ({"query": "visa " * 1000}, LONG),
+    ({"query": "visa " * 1000, "where": {"lang": "en"}}, LONG),
+]
+
+
+def pool_of_a_search(client, monkeypatch, ask) -> str:
+    """Ask, and return the name of the threads in which the collection was searched."""
+    client.post("/collections", json={"name": "faq"})
+    document = {"id": "1", "text": "renew a visa", "metadata": {"lang": "en", "votes": 3}}
+    client.put("/collections/faq/documents", json={"documents": [document]})
+    threads = []
     search = Collection.search
 
     def noting(self, *rest, **options):
@@ -130,9 +135,31 @@ def test_long_searches_of_assistants_do_not_use_the_threads_of_short_ones(
         return search(self, *rest, **options)
 
     monkeypatch.setattr(Collection, "search", noting)
-    asked = SearchArguments(collection="faq", **arguments)
-    client.portal.call(assistant_search, shared, asked)
-    assert [name.startswith("gem-index-read-long") for name in threads] == [long]
+    ask()
+    [thread] = threads
+    return thread.rpartition("_")[0]
+
+
+@pytest.mark.parametrize(("asked", "pool"), [*SEARCHES, ({"query": "visa", "k": 101}, LONG)])
+def test_a_search_has_the_threads_of_its_kind(client, monkeypatch, asked, pool):
+    def ask():
+        answer = client.post("/collections/faq/search", json=asked)
+        assert answer.status_code == 200, answer.text
+
+    assert pool_of_a_search(client, monkeypatch, ask) == pool
+
+
+@pytest.mark.parametrize(
+    ("asked", "pool"), [*SEARCHES, ({"query": "visa", "boost": "votes:10"}, SHORT)]
+)
+def test_a_search_of_an_assistant_has_the_threads_of_its_kind(client, monkeypatch, asked, pool):
+    shared = SharedCollections(client.app.state.context)
+    arguments = SearchArguments(collection="faq", **asked)
+
+    def ask():
+        client.portal.call(assistant_search, shared, arguments)
+
+    assert pool_of_a_search(client, monkeypatch, ask) == pool
 
 
 def test_many_queries_are_answered_in_their_order_and_numbered(client):

@@ -12,6 +12,7 @@ from gem_index.collection.results import SearchResult, SearchResults
 from gem_index.collection.state.metadata_fields import MetadataField
 from gem_index.errors import GemIndexError
 from gem_index.home.collection_group import CollectionGroup
+from gem_index.server.context import search_pool
 from gem_index.server.encoding import SHORT
 from gem_index.server.errors import ADVICE_FOR_ASSISTANTS, message_for
 from gem_index.server.mcp.explaining import WordPair, pairs_of
@@ -80,7 +81,7 @@ async def list_collections(shared: SharedCollections, _asked: ListArguments) -> 
             status.name,
             status.description,
             status.documents,
-            await shared.ask(status.name, Collection.metadata_fields, long=True),
+            await shared.ask(status.name, Collection.metadata_fields, pool="long"),
         )
         for status in await shared.listed()
     ]
@@ -231,8 +232,11 @@ async def search(shared: SharedCollections, asked: SearchArguments) -> SearchAns
     if len(names) > 1:
         hits = await shared.ask_group(names, work)
     else:
-        long = asked.why or len(query) > SHORT
-        hits = await shared.ask_searched(asked.collection, work, long=long)
+        pool = search_pool(
+            long=asked.why or len(query) > SHORT,
+            alone=asked.where or asked.offset or asked.boost,
+        )
+        hits = await shared.ask_searched(asked.collection, work, pool=pool)
     return SearchAnswer(
         collection=asked.collection,
         results=[_found(hit) for hit in hits],

@@ -16,7 +16,7 @@ from gem_index.common.json_input import parse_json
 from gem_index.errors import Action, Advice, UnknownNameError
 from gem_index.home.collection_group import CollectionGroup
 from gem_index.server.bodies import StrictBody
-from gem_index.server.context import ServerContext
+from gem_index.server.context import Pool, ServerContext
 
 __all__ = [
     "Answer",
@@ -48,27 +48,27 @@ class SharedCollections:
         self._only = only
 
     async def ask(
-        self, name: str, question: Callable[[Collection], _Result], *, long: bool = False
+        self, name: str, question: Callable[[Collection], _Result], *, pool: Pool = "short"
     ) -> _Result:
-        """Return the result of a function that reads a collection; ``long`` as for the context's method."""
-        return await self.context.ask(self._shown(name), question, long=long)
+        """Return the result of a function that reads a collection; ``pool`` as for the context's method."""
+        return await self.context.ask(self._shown(name), question, pool=pool)
 
     async def ask_searched(
         self,
         name: str,
         question: Callable[[Collection | SearchedTarget], _Result],
         *,
-        long: bool = False,
+        pool: Pool = "short",
     ) -> _Result:
         """Return the result of a function that searches or reads a collection or a table of a vector database."""
         shown = name if self.context.tables.find(name) else self._shown(name)
-        return await self.context.ask_searched(shown, question, long=long)
+        return await self.context.ask_searched(shown, question, pool=pool)
 
     async def ask_group(
         self, names: Sequence[str], question: Callable[[CollectionGroup], _Result]
     ) -> _Result:
         """Return the result of a function that searches several collections together."""
-        return await self.context.ask_group(list(map(self._shown, names)), question, long=True)
+        return await self.context.ask_group(list(map(self._shown, names)), question, pool="long")
 
     async def change(self, name: str, work: Callable[[Collection], _Result]) -> _Result:
         """Return the result of a function that writes to a collection."""
