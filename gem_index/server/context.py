@@ -43,15 +43,15 @@ UPLOADS = 4
 
 _GRACE = 2.0  # seconds for running work to notice that the server ends
 
-Pool: TypeAlias = Literal["batched", "short", "long"]
-"""The threads of a read: searches that a collection answers together, other short reads, reads that may take long."""
+Pool: TypeAlias = Literal["lookup", "batched", "alone", "long"]
+"""The threads of a read: of lookups, of short searches that a collection answers together or alone, of long reads."""
 
 _Result = TypeVar("_Result")
 
 
 def search_pool(*, long: object, alone: object) -> Pool:
     """Return the pool of a search; it may take ``long``, or the collection answers it ``alone``, as with a filter."""
-    return "long" if long else "short" if alone else "batched"
+    return "long" if long else "alone" if alone else "batched"
 
 
 class ServerContext:
@@ -102,8 +102,9 @@ class ServerContext:
         self._background = ModelWords(SparseEncoder.background())
         self._collection_words = CollectionWords()
         self._readers: dict[Pool, ThreadPoolExecutor] = {
+            "lookup": ThreadPoolExecutor(threads + 1, "gem-index-read"),
             "batched": ThreadPoolExecutor(threads * LARGEST_BATCH, "gem-index-search"),
-            "short": ThreadPoolExecutor(threads + 1, "gem-index-read"),
+            "alone": ThreadPoolExecutor(threads + 1, "gem-index-search-alone"),
             "long": ThreadPoolExecutor(threads, "gem-index-read-long"),
         }
         self._writer = ThreadPoolExecutor(1, "gem-index-write")
@@ -121,7 +122,7 @@ class ServerContext:
         """The number of requests that wait for a thread or use one."""
         return self._waiting
 
-    async def read(self, work: Callable[[], _Result], *, pool: Pool = "short") -> _Result:
+    async def read(self, work: Callable[[], _Result], *, pool: Pool = "lookup") -> _Result:
         """Run a read in a thread of a pool, not on the event loop; ``long`` if it may take longer than a plain search.
 
         If the caller is cancelled, a read that has not begun is left out.
@@ -157,7 +158,7 @@ class ServerContext:
         return await asyncio.shield(writing)
 
     async def ask(
-        self, name: str, question: Callable[[Collection], _Result], *, pool: Pool = "short"
+        self, name: str, question: Callable[[Collection], _Result], *, pool: Pool = "lookup"
     ) -> _Result:
         """Return the result of a function that reads a collection; ``pool`` as for :meth:`read`."""
         self.tables.check_collection(name)
@@ -168,7 +169,7 @@ class ServerContext:
         names: Sequence[str],
         question: Callable[[CollectionGroup], _Result],
         *,
-        pool: Pool = "short",
+        pool: Pool = "lookup",
     ) -> _Result:
         """Return the result of a function that searches several collections together."""
         for name in names:
@@ -185,7 +186,7 @@ class ServerContext:
         name: str,
         question: Callable[[Collection | SearchedTarget], _Result],
         *,
-        pool: Pool = "short",
+        pool: Pool = "lookup",
     ) -> _Result:
         """Return the result of a function that searches or reads a collection or a table of a vector database."""
         table = self.tables.find(name)

@@ -234,7 +234,7 @@ async def similar(asked: SimilarBody, name: str, context: Context) -> JsonRespon
             raise MissingDocumentError(name, asked.id)
         return collection.similar(asked.id, asked.k, asked.where)
 
-    hits = await context.ask(name, work)
+    hits = await context.ask(name, work, pool="alone")
     return JsonResponse({"id": asked.id, "results": [hit.to_dict() for hit in hits]})
 
 
@@ -243,7 +243,7 @@ async def rerank(asked: RerankBody, name: str, context: Context) -> JsonResponse
     """Order candidates by their cosine with a query."""
     texts = context.check_texts(asked.candidates)
     query = context.check_query(asked.query)
-    pool: Pool = "long" if work_of([query, *texts]) > SHORT else "short"
+    pool: Pool = "long" if work_of([query, *texts]) > SHORT else "alone"
     found = await context.ask_searched(
         name, lambda each: rerank_texts(query, texts, each.encoder, asked.top_n), pool=pool
     )
@@ -260,7 +260,7 @@ async def explain(asked: ExplainBody, name: str, context: Context) -> JsonRespon
         encoder = collection.encoder
         return encoder.explain(texts[0]) if len(texts) == 1 else encoder.explain_match(*texts)
 
-    pool: Pool = "long" if work_of(texts) > SHORT else "short"
+    pool: Pool = "long" if work_of(texts) > SHORT else "alone"
     return JsonResponse(asdict(await context.ask_searched(name, work, pool=pool)))
 
 

@@ -110,12 +110,12 @@ def test_a_long_query_is_refused(client):
     assert answer.json()["error"]["message"] == told
 
 
-BATCHED, SHORT, LONG = "gem-index-search", "gem-index-read", "gem-index-read-long"
+BATCHED, ALONE, LONG = "gem-index-search", "gem-index-search-alone", "gem-index-read-long"
 SEARCHES = [
     ({"query": "visa"}, BATCHED),
     ({"query": "visa", "where": {}}, BATCHED),
-    ({"query": "visa", "where": {"lang": "en"}}, SHORT),
-    ({"query": "visa", "offset": 1}, SHORT),
+    ({"query": "visa", "where": {"lang": "en"}}, ALONE),
+    ({"query": "visa", "offset": 1}, ALONE),
     ({"query": "visa", "why": True}, LONG),
     ({"query": "visa " * 1000}, LONG),
     ({"query": "visa " * 1000, "where": {"lang": "en"}}, LONG),
@@ -150,7 +150,7 @@ def test_a_search_has_the_threads_of_its_kind(client, monkeypatch, asked, pool):
 
 
 @pytest.mark.parametrize(
-    ("asked", "pool"), [*SEARCHES, ({"query": "visa", "boost": "votes:10"}, SHORT)]
+    ("asked", "pool"), [*SEARCHES, ({"query": "visa", "boost": "votes:10"}, ALONE)]
 )
 def test_a_search_of_an_assistant_has_the_threads_of_its_kind(client, monkeypatch, asked, pool):
     shared = SharedCollections(client.app.state.context)

@@ -100,7 +100,7 @@ async def explain(shared: SharedCollections, asked: ExplainArguments) -> Explain
         found = encoder.explain_match(text, others[0])
         return ExplainAnswer(match=Match(cosine=found.cosine, pairs=pairs_of(found, _PAIRS)))
 
-    return await shared.ask_searched(asked.collection, work)
+    return await shared.ask_searched(asked.collection, work, pool="alone")
 
 
 def _weights(encoder: Encoder, text: str) -> list[EncoderWords]:

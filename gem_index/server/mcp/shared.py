@@ -48,7 +48,7 @@ class SharedCollections:
         self._only = only
 
     async def ask(
-        self, name: str, question: Callable[[Collection], _Result], *, pool: Pool = "short"
+        self, name: str, question: Callable[[Collection], _Result], *, pool: Pool = "lookup"
     ) -> _Result:
         """Return the result of a function that reads a collection; ``pool`` as for the context's method."""
         return await self.context.ask(self._shown(name), question, pool=pool)
@@ -58,7 +58,7 @@ class SharedCollections:
         name: str,
         question: Callable[[Collection | SearchedTarget], _Result],
         *,
-        pool: Pool = "short",
+        pool: Pool = "lookup",
     ) -> _Result:
         """Return the result of a function that searches or reads a collection or a table of a vector database."""
         shown = name if self.context.tables.find(name) else self._shown(name)
