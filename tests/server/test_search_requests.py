@@ -206,6 +206,19 @@ def test_pairs_of_words_are_cut_to_a_number(client):
         assert {**hit, "why": None} == {**whole, "why": None}
 
 
+def test_collapsed_results_name_their_near_duplicates(client, home):
+    copies = [("copy1", "an unusual sentence"), ("copy2", "an unusual sentence")]
+    home.collection("faq").upsert(copies)
+    body = {"query": "an unusual sentence", "k": 2}
+    [first, second] = client.post("/collections/faq/search", json=body).json()["results"]
+    assert "similar" not in first
+    assert "similar" not in second
+    body["collapse"] = True
+    [first, second] = client.post("/collections/faq/search", json=body).json()["results"]
+    assert (first["id"], first["similar"]) == ("copy1", ["copy2"])
+    assert second["id"] not in ("copy1", "copy2")
+
+
 def test_similar_documents_are_filtered_and_as_many_as_asked(client, home):
     for path in ("similar", "neighbours"):
         body = {"id": "1", "k": 2, "where": {"n": {"$gte": 9}}}

@@ -315,6 +315,11 @@ class TestCollection:
         assert {hit.id for hit in cut.search("renew a visa", 2, rerank=True)} == {"visa", "guide"}
         assert cut.similar("visa", 1)[0].id in ("guide", "bank")
 
+    def test_reranked_results_explain_the_piece_that_they_show(self, cut):
+        plain = {hit.id: hit.why for hit in cut.search("renew a visa", 50, why=True)}
+        reranked = {hit.id: hit.why for hit in cut.search("renew a visa", 50, why=True, rerank=True)}
+        assert reranked == plain
+
     def test_updates_and_deletions(self, cut):
         cut.upsert([Document(id="guide", text=long_text(BANK, BANK))])
         assert [hit.id for hit in cut.search("renew a visa", 1)] == ["visa"]
