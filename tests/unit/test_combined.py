@@ -127,8 +127,11 @@ class TestSpecification:
             read_specification(path)
 
     def test_a_missing_file(self, tmp_path):
-        with pytest.raises(InputError, match="no such file or directory; expected a readable file"):
+        with pytest.raises(InputError) as caught:
             read_specification(tmp_path / "none")
+        assert caught.type is InputError
+        told = f"cannot read {tmp_path}/none: no such file or directory; expected a readable file"
+        assert str(caught.value) == told
 
 
 @pytest.mark.shared_data

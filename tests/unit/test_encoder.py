@@ -458,8 +458,12 @@ class TestStoring:
     def test_other_vectors_are_refused(self, fitted, tmp_path):
         fitted.save(tmp_path / "m.safetensors")
         other = MappedVectors.from_words(["a"], np.ones((1, 24), np.float32))
-        with pytest.raises(FingerprintMismatchError, match="open the vectors it was fitted with"):
+        with pytest.raises(FingerprintMismatchError) as caught:
             GemEncoder.load(tmp_path / "m.safetensors", other)
+        assert str(caught.value) == (
+            f"the model {tmp_path}/m.safetensors was made with vectors {fitted.vectors.fingerprint[:12]}, "
+            f"found {other.fingerprint[:12]}; open the vectors it was fitted with"
+        )
 
     def test_a_file_that_is_not_a_model(self, small_vectors, fitted, tmp_path):
         path = tmp_path / "m.safetensors"

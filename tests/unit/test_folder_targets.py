@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from gem_index import Document
 from gem_index.common.arrays import SparseVector
-from gem_index.errors import ConfigError, MissingExtraError, UnreadableFileError
+from gem_index.errors import ConfigError, DiskError, MissingExtraError, UnreadableFileError
 from gem_index.errors.installing import install_line
 from gem_index.targets import TargetDocument, TargetSchema, folder, open_target
 from gem_index.targets import faiss as faiss_target
@@ -118,6 +118,15 @@ def test_files_are_readable_by_anybody(faq, url, tmp_path):
     assert sorted(row["id"] for row in rows) == sorted(f"d{i}" for i in range(20))
     (changed,) = [row for row in rows if row["id"] == "d3"]
     assert (changed["text"], json.loads(changed["metadata"])) == ("the river", {"lang": "en"})
+
+
+def test_a_table_without_all_its_files_has_no_manifest(tmp_path):
+    path, schema = tmp_path / "live", TargetSchema(fingerprint="f", dimension=2, token="t")
+    with pytest.raises(DiskError):
+        folder.create_manifest(path, schema, {"files": []}, {"a": b"1", "a/b": b"2"})
+    assert (path / "a").read_bytes() == b"1"
+    folder.create_manifest(path, schema, {"files": []}, {"a": b"3"})
+    assert (path / "a").read_bytes() == b"3"
 
 
 def test_files_beside_the_manifest_are_written_with_it(tmp_path):

@@ -317,7 +317,9 @@ class TestCollection:
 
     def test_reranked_results_explain_the_piece_that_they_show(self, cut):
         plain = {hit.id: hit.why for hit in cut.search("renew a visa", 50, why=True)}
-        reranked = {hit.id: hit.why for hit in cut.search("renew a visa", 50, why=True, rerank=True)}
+        reranked = {
+            hit.id: hit.why for hit in cut.search("renew a visa", 50, why=True, rerank=True)
+        }
         assert reranked == plain
 
     def test_updates_and_deletions(self, cut):
