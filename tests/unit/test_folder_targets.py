@@ -413,6 +413,14 @@ class TestFaiss:
             faq.push(f"faiss://{tmp_path}/index?factory={factory}")
         assert list((tmp_path / "index/live").glob("*.parquet")) == [before]
 
+    @pytest.mark.parametrize("factory", ["Nonsense", "Flat\udcff"])
+    def test_a_factory_of_any_characters_is_named(self, factory):
+        with pytest.raises(ConfigError) as caught:
+            faiss_target.make_index(24, factory)
+        assert str(caught.value) == (
+            f"FAISS makes no index {factory!r} of 24 dimensions; expected a factory such as Flat, HNSW32 or IVF100,Flat"
+        )
+
     @pytest.mark.parametrize("factory", ["Nonsense", "", "PQ"])
     def test_an_unknown_factory_is_refused_before_there_is_a_table(self, faq, tmp_path, factory):
         with pytest.raises(ConfigError, match="FAISS makes no index"):

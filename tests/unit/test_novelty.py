@@ -92,6 +92,18 @@ def test_a_new_subject_is_found_listed_and_named(fitted):
     assert fitted.drift().novelty is None  # nothing came after this fit
 
 
+def test_a_new_text_is_listed_once_with_its_first_document(fitted):
+    rng = np.random.default_rng(4)
+    new = list(dict.fromkeys(texts(NEW, 30, rng)))
+    first = [text for each in new for text in ("!?", each)]  # every second text has no word
+    fitted.upsert(documents(first, "new ") + documents(new, "again "))
+    found = fitted.drift().novelty
+    assert found.found is True
+    assert found.compared == len(new)
+    listed = {each.id: each.text for each in found.documents}
+    assert listed == {f"new {2 * i + 1}": text for i, text in enumerate(new)}
+
+
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_the_same_texts_again_are_not_new(fitted, times):
     for time in range(times):
