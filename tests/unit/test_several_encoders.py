@@ -144,6 +144,7 @@ class TestCollection:
         two.export(path)
         head, *rest = path.read_text().splitlines(keepends=True)
         fields = json.loads(head)
+        assert fields["version"] == 2  # earlier versions cannot read several encoders
         change(fields["model"])
         path.write_text(json.dumps(fields) + "\n" + "".join(rest))
         with pytest.raises(InputError, match=problem):
