@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from gem_index.errors import Action, CorruptionError, DiskError
-from gem_index.index import snapshot_writing
+from gem_index.index import fields, snapshot_writing
 from gem_index.index.dense import DenseIndex
+from gem_index.index.fields import FieldsWriter, SnapshotFields
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
 from gem_index.index.snapshot import Snapshot, open_fields
@@ -137,6 +138,7 @@ class TestFields:
             write(tmp_path / str(end), end)
         assert open_fields(tmp_path / "2") is None
         assert self.column(tmp_path / "3") == {3: "0", 5: "1", 8: "2"}
+        assert (tmp_path / "3/fields").stat().st_mode & 0o077 == 0
 
     def test_of_an_older_snapshot_are_kept_for_the_documents_that_are(self, tmp_path):
         write(tmp_path / "a")
@@ -149,6 +151,20 @@ class TestFields:
         source, _ = write(tmp_path / "b", 4, old=(tmp_path / "a", IDS[:2]))
         assert source.asked == [0]
         assert self.column(tmp_path / "b") == {3: "0", 5: "1", 9: "3"}
+
+    @pytest.mark.parametrize(("most", "kept"), [(2**53, True), (2**53 + 1, False)])
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_numbers_are_those_that_a_float_represents(
+        self, tmp_path, monkeypatch, most, kept, sign
+    ):
+        monkeypatch.setattr(fields, "_MOST_VALUES", 1)
+        writer = FieldsWriter()
+        writer.append([json.dumps({"n": 0.5}), json.dumps({"n": sign * most})])
+        writer.write(tmp_path / "fields")
+        column = SnapshotFields(tmp_path / "fields").column("n")
+        assert (column is not None) is kept
+        if kept:
+            assert column.numbers.tolist() == [0.5, sign * most]
 
     def test_without_documents_are_not_opened(self, tmp_path, monkeypatch):
         monkeypatch.setattr(snapshot_writing, "_LEAST_DOCUMENTS", 0)
