@@ -352,6 +352,8 @@ class TestWriting:
     def test_names_tell_a_format(self, tmp_path, file, name, format):
         write_vectors(file, tmp_path / name)
         assert read_vectors(tmp_path / name).format == format
+        if format == "folder":
+            assert (tmp_path / name / "words.txt").read_bytes() == b"a\n"
 
     def test_what_exists_already(self, tmp_path, file):
         (tmp_path / "folder").mkdir()
