@@ -295,9 +295,18 @@ def test_packed_files(tmp_path, monkeypatch):
     path = tmp_path / "v.txt.gz"
     path.write_bytes(gzip.compress(b"the 1 2\n" * 3000))  # 24,000 bytes of about 100
     assert len(content_of(read_vectors(path))[0]) == 3000
-    monkeypatch.setattr(inputs, "ALWAYS_UNPACKED", 100)
+    monkeypatch.setattr(inputs, "ALWAYS_UNPACKED", 24_000)
+    assert len(content_of(read_vectors(path))[0]) == 3000
+    monkeypatch.setattr(inputs, "ALWAYS_UNPACKED", 23_999)
     assert told_of(path) == (
         f"{path} unpacks to more than 30 times its size; expected word vectors: unpack it yourself if you trust it"
+    )
+
+
+def test_a_name_that_cannot_be_opened():
+    name = "x" * 5000
+    assert told(VectorFormatError, read_vectors, name) == (
+        f'{name} cannot be read ("[Errno 36] File name too long: \'{"x" * 83}..."); expected a readable, undamaged file'
     )
 
 
