@@ -480,6 +480,16 @@ class TestStaticModels:
         save_file(tensors, folder / "model.safetensors")
         assert told_of(folder, "model2vec") == f"{folder}/model.safetensors{message}"
 
+    def test_whole_numbers_of_eight_bits(self, folder):
+        save_file(
+            {"embeddings": np.array([[1, -2], [3, 127]], np.int8)}, folder / "model.safetensors"
+        )
+        assert content_of(read_vectors(folder, "model2vec"))[1].tolist() == [[1, -2], [3, 127]]
+        save_file({"embeddings": np.ones((2, 2), np.uint8)}, folder / "model.safetensors")
+        assert told_of(folder, "model2vec") == (
+            f"{folder} holds uint8 (2, 2); expected a float16 or float32 matrix (words, dimension)"
+        )
+
     @pytest.mark.parametrize("path", ["../other", "a/../../b", "/etc", 3])
     def test_a_folder_outside_of_the_model(self, tmp_path, path):
         modules = [{"type": "sentence_transformers.models.StaticEmbedding", "path": path}]
