@@ -10,6 +10,7 @@ import pytest
 
 from gem_index.errors import Action, ConfigError, InputError, MissingFieldError, RecordError
 from gem_index.readers import DocumentReader
+from gem_index.readers.fields import with_title_weights
 from gem_index.readers.values import json_value
 
 LONG = "several words that are plainly a text of somebody"
@@ -273,6 +274,17 @@ class TestFields:
         ):
             name = write(tmp_path / "x.jsonl", f'{{"text": {value}}}\n')
             assert said(RecordError, read, name) == f"{name} line 1: {message}"
+
+    def test_rows_have_the_ids_of_the_documents(self, tmp_path):
+        rows = [{"text": "a"}, {"text": "a", "n": 1}, {"id": 7, "text": "b"}]
+        name = write(tmp_path / "x.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        found = [(each.id, each.text) for each in DocumentReader([name])]
+        assert list(DocumentReader([name]).rows()) == found
+        assert len({identifier for identifier, _ in found}) == 3
+
+    @pytest.mark.parametrize("title", ["title", "Subject", "QUESTION", "heading"])
+    def test_a_title_counts_twice(self, title):
+        assert with_title_weights([title, "body"]) == [f"{title}*2", "body"]
 
     def test_an_asterisk_in_a_name(self):
         message = said(ConfigError, DocumentReader, ["x.csv"], text_fields=["a*b"])
