@@ -12,6 +12,7 @@ from gem_index.index.dense import DenseIndex
 from gem_index.index.fields import FieldsWriter, SnapshotFields
 from gem_index.index.kinds import IndexKind
 from gem_index.index.lexical import LexicalIndex
+from gem_index.index.lexical_tail import LexicalTail
 from gem_index.index.snapshot import Snapshot, open_fields
 from gem_index.index.snapshot_writing import NewSnapshot, write_snapshot
 from gem_index.text.analyzer import ENGLISH
@@ -272,3 +273,27 @@ def test_words_that_cannot_be_written_are_an_error_of_the_disk(tmp_path, monkeyp
         "cannot write the index of words: no space left on device; make room on the disk and try "
         "again"
     )
+
+
+def test_words_that_are_joined_have_all_their_files(tmp_path):
+    for end, name in ((2, "a"), (3, "b")):
+        write(tmp_path / name, end)
+    LexicalIndex.join(tmp_path / "joined", [tmp_path / "a/words", tmp_path / "b/words"])
+    there = {path.name for path in (tmp_path / "joined").iterdir()}
+    listed = json.loads((tmp_path / "joined/.managed.json").read_text())
+    assert listed == sorted(set(listed))
+    assert there - {".managed.json", "vocabulary.txt"} <= set(listed)
+    assert len(LexicalIndex.open(tmp_path / "joined")) == 3 + 4
+
+
+def test_files_without_a_living_text_change_no_score_of_newer_texts(tmp_path):
+    write(tmp_path / "a")
+    none = (np.zeros(0, np.int64), [])
+    LexicalIndex.write(tmp_path / "w", [none], ENGLISH, tmp_path / "a/words", IDS[:3])
+    files = LexicalIndex.open(tmp_path / "w")
+    assert len(files) == 0
+    tail, ids = LexicalTail(ENGLISH), np.array([20, 21])
+    tail.add(ids, ["a river and a bank", "a bank"])
+    terms_asked = {"river": 1.0, "bank": 1.0}
+    alone = tail.match(terms_asked, 9, ids, None, None, 1.0)
+    assert tail.match(terms_asked, 9, ids, None, files, 3.0) == alone
