@@ -11,6 +11,7 @@ from gem_index.index.rows import RowsWriter, VectorRows
 COUNTS = np.array([6, 1, 1, 4, 2, 1, 9, 1])
 STARTS = np.concatenate([[0], np.cumsum(COUNTS)])
 FLAT, SQ8 = IndexKind("flat", "Flat"), IndexKind("sq8", "SQ8")
+COARSE = IndexKind("PQ1x4", "PQ1x4")
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +25,11 @@ def vectors():
 def made(request, vectors, tmp_path):
     """An index of documents, and the vectors of each."""
     counts = np.ones(len(vectors), np.int64) if request.param == "one each" else COUNTS
-    kind = SQ8 if request.param == "rows" else FLAT
+    kind = COARSE if request.param == "rows" else FLAT
     index = DenseIndex.empty(8, kind, lambda: vectors)
     index.add(vectors)
     exact = index
-    if kind is SQ8:
+    if kind is COARSE:
         with RowsWriter(tmp_path / "0000.i16", 8) as writer:
             writer.append(vectors)
         exact = VectorRows.open(tmp_path, 8)

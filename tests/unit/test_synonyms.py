@@ -210,6 +210,7 @@ class TestWeights:
             alternatives = tuple(Alternative((form,), other) for form, other in forms)
             return match_weights(QueryTerms(own, alternatives), held, 50, ENGLISH)
 
+        assert weights(("vpn", ("privat",))) == plain
         first, second = ("vpn", ("privat", "network")), ("net", ("network", "tunnel"))
         for forms in ((first, second), (second, first)):
             found = weights(*forms)
