@@ -46,6 +46,12 @@ def test_three_samples_of_a_field():
     assert found.samples == ["5", "4", "3"]
 
 
+def test_values_that_are_equal_are_repeated():
+    rows = [{"n": 1, "t": "a", "l": [1]}, {"n": 1.0, "t": "a ", "l": [1]}, {"n": "1", "l": [2]}]
+    found = FieldSummaries(rows).summaries(languages=False)
+    assert [(each.repeated, round(each.filled, 2)) for each in found] == [(1, 1), (0, 0.67), (1, 1)]
+
+
 def test_languages_and_values_of_several_types(tmp_path):
     texts = [
         "Wie kann ich meinen Ausweis verlängern, wenn ich im Ausland wohne?",
@@ -96,6 +102,10 @@ LONG = "several words that are plainly a text of somebody"
         ({"product": "p", "remark": LONG, "price": 3}, (None, ("remark",))),
         ({"first": LONG, "second": LONG}, (None, ())),
         ({"a": "x", "b": 3}, (None, ())),
+        ({"remark": "no more than three", "price": 3}, (None, ("remark",))),
+        ({"remark": "only three words", "price": 3}, (None, ())),
+        ({"one": "a b c d e f", "two": "a b"}, (None, ("one",))),
+        ({"one": "a b c d e", "two": "a b"}, (None, ())),
         ({"paid": "yes indeed", "comment": "not at all good"}, (None, ("comment",))),
     ],
 )  # fmt: skip

@@ -91,6 +91,8 @@ class TestTables:
     def test_names_of_columns_that_are_given_keep_their_blanks(self, tmp_path):
         name = write(tmp_path / "x.csv", "id, text ,text\n1,a,b\n")
         assert read(name, text_fields=[" text "]) == [("1", "a", {"text": "b"})]
+        name = write(tmp_path / "y.csv", "id, text , n \n1,a,b\n")
+        assert read(name, text_fields=[" text "]) == [("1", "a", {"n": "b"})]
 
     @pytest.mark.parametrize("delimiter", ["\0", "\n", "\r", "", "ab"])
     def test_characters_that_divide_nothing(self, delimiter):
