@@ -139,7 +139,7 @@ class TestJson:
 
     def test_an_id_alone_does_not_make_an_object_a_record(self, tmp_path):
         name = write(tmp_path / "x.json", '{"id": "tea", "other": "visa"}')
-        assert texts(name, id_field="key", text_fields=["value"]) == ["tea", "visa"]
+        assert texts(name, text_fields=["value"]) == ["tea", "visa"]
 
     def test_several_lists_advise_the_last_one(self, tmp_path):
         rows = [{"text": "a"}]
