@@ -130,6 +130,13 @@ class TestTables:
             "id and text: name them, as text='…'"
         )
 
+    def test_columns_that_the_user_named_are_no_record(self, tmp_path):
+        name = write(tmp_path / "x.csv", "a,b\n")
+        message = said(MissingFieldError, read, name, header=False, column_names=["1", "2"])
+        assert message.startswith(
+            f"{name} line 1: no field 'text', found '1' (text 'a'), '2' (text 'b'); expected the fields"
+        )
+
 
 class TestJson:
     def test_an_entry_that_has_a_key_of_its_own(self, tmp_path):
