@@ -5,6 +5,7 @@ import decimal
 import io
 import json
 import sys
+import zipfile
 
 import pytest
 
@@ -121,6 +122,23 @@ class TestTables:
             "first row"
         )
         assert action is Action.NAME_NO_HEADER
+
+    def test_a_sheet_that_says_it_is_smaller(self, tmp_path):
+        openpyxl = pytest.importorskip("openpyxl", reason='pip install ".[test]"')
+        book = openpyxl.Workbook()
+        for row in (("id", "text", "n"), ("a", "tea", 1), ("b", "visa", 2)):
+            book.active.append(row)
+        book.save(tmp_path / "x.xlsx")
+        with (
+            zipfile.ZipFile(tmp_path / "x.xlsx") as whole,
+            zipfile.ZipFile(tmp_path / "y.xlsx", "w") as wrong,
+        ):
+            for name in whole.namelist():
+                content = whole.read(name).replace(
+                    b'<dimension ref="A1:C3"', b'<dimension ref="A1:B2"'
+                )
+                wrong.writestr(name, content)
+        assert read(str(tmp_path / "y.xlsx")) == [("a", "tea", {"n": 1}), ("b", "visa", {"n": 2})]
 
     def test_only_a_table_has_names_in_its_first_row(self, tmp_path):
         name = write(tmp_path / "x.jsonl", json.dumps({"3": "Stocks fall", "4": "It rains"}))
