@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from download_server import CONTENT, SHA256, remote
-from gem_index.errors import DownloadError
+from gem_index.errors import ConfigError, DownloadError
 from gem_index.vectors import download as module
 from gem_index.vectors.download import download
 
@@ -138,3 +138,10 @@ def test_the_pointer_of_a_model_whose_name_has_a_part_of_the_address(server):
 def test_only_a_plain_name_is_the_folder_of_a_model(server, path):
     server.content = {"/m/modules.json": f'[{{"path": "{path}"}}]'.encode()}
     assert module.hub_folder(f"{server.address}/m") == ""
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64, "b\u00fc" * 40])
+def test_a_host_that_no_name_server_knows(host):
+    with pytest.raises(ConfigError) as refused:
+        module.checked_address(f"https://{host}/v")
+    assert str(refused.value).endswith("; expected one like https://example.org/vectors.vec.gz")

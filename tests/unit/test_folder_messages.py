@@ -1,5 +1,6 @@
 """What the reader of a folder says in whole, and what its documents have of their files."""
 
+import errno
 import os
 import time
 
@@ -148,3 +149,23 @@ def test_documents_come_in_the_order_of_the_files_around_an_archive(folder):
     reader = FolderReader(folder)
     assert [each.id for each in reader] == ["Parcels.MD", "a.md", "b.mbox#1", "law/visa.txt"]
     assert reader.empty == ["c.md"]
+
+
+def test_a_file_that_cannot_be_looked_at_is_told_and_unseen(folder, monkeypatch):
+    class Entry:
+        name = "law"
+
+        def stat(self, *, follow_symlinks):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    scandir = os.scandir
+    monkeypatch.setattr(
+        os,
+        "scandir",
+        lambda path: [Entry() if each.name == "law" else each for each in scandir(path)],
+    )
+    problems = []
+    reader = FolderReader(folder, on_problem=problems.append)
+    assert [each.path for each in reader.files()] == ["Parcels.MD"]
+    assert [str(each) for each in problems] == [f"{folder}/law was not read: permission denied"]
+    assert (reader.unseen, reader.skipped) == (["law"], 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import ConfigError
-from gem_index.vectors import mapped, neighbors
+from gem_index.vectors import cut_to_words, mapped, neighbors
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.mapped import MappedVectors
 from gem_index.vectors.neighbors import nearest_words
@@ -136,3 +136,27 @@ def test_near_words_of_many_blocks_and_of_repeated_words(monkeypatch):
     assert [cosine for _, cosine in found] == pytest.approx(expected, abs=1e-6)
     both = CombinedVectors([MappedVectors.from_words(words, rows)])
     assert nearest_words(both, "tea", 5) == found
+
+
+@pytest.mark.parametrize("block", [2, 2048])
+@pytest.mark.parametrize(
+    ("frequent", "words"),
+    [
+        (0, ["w29", "w05", "w11"]),
+        (2, ["w00", "w07", "w29", "w05", "w11"]),
+        (4, ["w00", "w07", "w14", "w21", "w29", "w05", "w11"]),
+        (40, [f"w{n * 7 % 30:02}" for n in range(30)]),
+    ],
+)
+def test_a_cut_has_the_frequent_words_first_and_then_those_of_the_corpus(
+    monkeypatch, block, frequent, words
+):
+    monkeypatch.setattr(cut_to_words, "_BLOCK", block)
+    order = [f"w{n * 7 % 30:02}" for n in range(30)]
+    rows = np.arange(60, dtype=np.float32).reshape(30, 2)
+    whole = MappedVectors.from_words(order, rows, SourceOptions(oov="zero"))
+    texts = ["x w29 w05", "w29 x w11 x", "w29 w05"]
+    file = cut_to_words.cut_to_words(whole, "mine", texts, frequent)
+    found, kept = content_of(file)
+    assert (found, file.words, file.origin, file.format) == (words, len(words), "mine", "cut")
+    np.testing.assert_array_equal(kept, rows[[order.index(word) for word in words]])
