@@ -7,7 +7,7 @@ from gem_index.errors import ConfigError
 from gem_index.vectors import cut_to_words, mapped, neighbors
 from gem_index.vectors.combined import CombinedVectors
 from gem_index.vectors.mapped import MappedVectors
-from gem_index.vectors.neighbors import nearest_words
+from gem_index.vectors.neighbors import nearest_words, solve_analogy
 from gem_index.vectors.ngrams import NgramTable
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.rows import Rows
@@ -160,3 +160,11 @@ def test_a_cut_has_the_frequent_words_first_and_then_those_of_the_corpus(
     found, kept = content_of(file)
     assert (found, file.words, file.origin, file.format) == (words, len(words), "mine", "cut")
     np.testing.assert_array_equal(kept, rows[[order.index(word) for word in words]])
+
+
+def test_an_analogy_does_not_depend_on_the_lengths_of_vectors():
+    words = ["a", "b", "c", "short", "long"]
+    rows = np.array([[10, 0], [0, 1], [1, 1], [-0.17, 1], [-9, 2]], np.float32)
+    found = solve_analogy(MappedVectors.from_words(words, rows), "a", "b", "c", 2)
+    assert [word for word, _ in found] == ["short", "long"]
+    assert found[0][1] == pytest.approx(1, abs=1e-4)
