@@ -185,9 +185,9 @@ class TestOrigins:
             "unknown",
             "glove",
         )
-        own.write_text("2 2\nthe 1 0\nriver 0 1\n")
-        read = home.vectors.add("fifth", own, format="lexvec")
-        assert (read.format, read.words) == ("word2vec-text", 2)
+        own.write_text("3 1\n5 2\n7 3\n")  # words that are numbers, behind what looks like a header
+        read = home.vectors.add("fifth", own, format="paragram")
+        assert (read.format, read.words) == ("glove", 3)
 
     def test_of_an_object(self, home):
         class KeyedVectors:
@@ -210,9 +210,9 @@ class TestOrigins:
         assert self.described(info) == (entry.files[0].address, entry.licence, "glove")
 
     def test_a_local_copy_is_read_in_the_given_format(self, home, own):
-        own.write_text("2 2\nthe 1 0\nriver 0 1\n")
-        info = home.vectors.add("a", "glove.840B.300d", mirror=str(own), format="word2vec-text")
-        assert (info.words, info.dimension) == (2, 2)
+        own.write_text("3 1\n5 2\n7 3\n")
+        info = home.vectors.add("a", "glove.840B.300d", mirror=str(own), format="glove")
+        assert (info.words, info.dimension) == (3, 1)
 
     def test_a_folder_with_the_name_of_the_published_file_has_no_hash(self, home, tmp_path):
         folder = tmp_path / "glove.840B.300d.zip"
