@@ -55,9 +55,13 @@ def test_blocks_that_are_written_one_after_the_other_come_back(tmp_path, dtype):
 
 
 def test_no_factors_are_written_after_an_error(tmp_path):
-    with pytest.raises(KeyError), RowWriter(tmp_path, "m", 2, np.dtype(np.int8)) as writer:
-        writer.append(np.ones((1, 2), np.float32))
-        raise KeyError
+    def write():
+        with RowWriter(tmp_path, "m", 2, np.dtype(np.int8)) as writer:
+            writer.append(np.ones((1, 2), np.float32))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write()
     assert not (tmp_path / "m-factors.npy").exists()
 
 
