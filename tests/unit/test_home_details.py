@@ -1,5 +1,8 @@
 """A home's names and choices at their edges: which vectors a name means, what a choice refuses, what a pull passes on."""
 
+import hashlib
+import re
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,13 +12,17 @@ from safetensors.numpy import save_file
 from gem_index import GemConfig, Home, open_provider, open_vectors
 from gem_index.errors import (
     ConfigError,
+    DiskError,
     FingerprintMismatchError,
     InputError,
     NameTakenError,
     UnknownNameError,
 )
+from gem_index.gem.specification import encoder_specs
 from gem_index.home import EncoderChoice, pulling
+from gem_index.home.key_library import digest_of
 from gem_index.home.pulling import pull, table_rows
+from gem_index.home.registration import register_paths
 from gem_index.vectors.options import SourceOptions
 
 TEXTS = ["open a bank account", "the river bank", "renew my visa"]
@@ -140,6 +147,50 @@ class TestNames:
             yield
 
         told(ConfigError, home.models.fit, "a b", texts())
+
+
+class TestRegistration:
+    """Vectors that were registered for a work that fails are removed, unless something uses them."""
+
+    @pytest.fixture
+    def specs(self, tmp_path):
+        (tmp_path / "words.txt").write_text("tea 1 0\n")
+        return encoder_specs(str(tmp_path / "words.txt"), None, "wordllama")
+
+    def failing(self, home, specs, work):
+        with register_paths(home.workspace, home.vectors, specs) as named:
+            assert [str(each.vectors) for each in named] == ["words"]
+            work()
+            raise RuntimeError("it failed")
+
+    @pytest.mark.parametrize("used", [False, True])
+    def test_after_an_error(self, home, specs, used):
+        def work():
+            if used:
+                home.create_collection("other", vectors="words")
+
+        with pytest.raises(RuntimeError, match="^it failed$") as raised:
+            self.failing(home, specs, work)
+        assert not getattr(raised.value, "__notes__", [])
+        assert ("words" in {each.name for each in home.vectors.list()}) is used
+
+    def test_what_cannot_be_removed_is_noted(self, home, specs, monkeypatch):
+        def refuse(name):
+            raise DiskError("the disk is full")
+
+        monkeypatch.setattr(home.vectors, "remove", refuse)
+        with pytest.raises(RuntimeError) as raised:
+            self.failing(home, specs, lambda: None)
+        assert raised.value.__notes__ == ["the vectors words were not removed: the disk is full"]
+
+
+def test_a_key_is_shown_once_and_stored_as_its_hash(home):
+    key = home.keys.add("shop", "write")
+    assert re.fullmatch(r"gem-[\w-]{43}", key)
+    [stored] = home.keys.list()
+    assert (stored.name, stored.permission, stored.made_by) == ("shop", "write", None)
+    assert stored.digest == digest_of(key) == hashlib.sha256(key.encode()).digest()
+    assert digest_of("caf\udce9") == hashlib.sha256(b"caf\xed\xb3\xa9").digest()
 
 
 class TestVocabularies:
