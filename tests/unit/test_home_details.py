@@ -226,6 +226,13 @@ class TestVocabularies:
     def test_what_is_no_text_is_refused(self, words, texts):
         told(InputError, words.fit_vocabulary, "cut", texts, vectors="one")
 
+    def test_one_string_is_not_read_letter_by_letter(self, words, tmp_path):
+        (tmp_path / "letters.txt").write_text("t 1 0\ne 0 1\n")
+        message = told(
+            InputError, words.fit_vocabulary, "cut", "tea", vectors=str(tmp_path / "letters.txt")
+        )
+        assert message.startswith("found one string")
+
     def test_progress(self, words, tmp_path):
         stages = []
         words.fit_vocabulary(
