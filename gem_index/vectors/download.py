@@ -74,6 +74,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         if not is_address(newurl) or (
             req.full_url.startswith("https:") and newurl.startswith("http:")
         ):
+            fp.close()
             raise DownloadError(
                 f"{req.full_url} redirects to {newurl}; expected a redirect that stays encrypted"
             )

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_index.index.forests import joined_forest
 from gem_index.index.near_groups import near_components
 from gem_index.kernels.near_pairs import TILE
 
@@ -57,8 +58,23 @@ def test_many_tiles_in_several_threads_and_their_progress():
     np.testing.assert_array_equal(found, naive_components(vectors, 0.95))
     pairs = len(vectors) * (len(vectors) - 1) // 2
     assert len(set(found.tolist())) < len(vectors)
-    assert seen == sorted(seen)
+    left = [max(0, len(vectors) - done * 16 * TILE) for done in (1, 2, 3)]  # a task has 16 tiles
+    assert seen == [(pairs - rest * (rest - 1) // 2, pairs) for rest in left]
     assert seen[-1] == (pairs, pairs)
+
+
+def test_the_error_of_a_task_ends_the_work():
+    def join(task, forest):
+        forest[task + 1] = task
+        if task == 4:
+            raise RuntimeError("a damaged row")
+
+    done = []
+    assert joined_forest(6, [0, 2], 2, join, done.append).tolist() == [0, 0, 2, 2, 4, 5]
+    assert done == [0, 2]
+    with pytest.raises(RuntimeError, match="^a damaged row$"):
+        joined_forest(6, [0, 4, 2], 2, join, done.append)
+    assert done == [0, 2, 0]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, TILE, TILE + 1])

@@ -19,6 +19,8 @@ HTML = [
     ("in\n  one line<br>second", "in one line\nsecond"),
     ("<ul>\n<li>a</li>\n<li>b</li>\n</ul>", "a\nb"),
     ("<table><tr><td>1</td><td>2</td></tr><tr><td>3</td></tr></table>end", "1 2\n3\n\nend"),
+    ("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td></tr></table>", "a b\n1"),
+    ("<!DOCTYPE html>\n<?xml version='1.0'?>x", "x"),
     ("<select><option>a</option><option>b</option></select>c", "a\nb\n\nc"),
     ("<dl><dt>a</dt><dd>b</dd></dl>c", "a\nb\n\nc"),
     ("<p>in\n   one\tline</p>", "in one line"),
@@ -162,3 +164,31 @@ def test_unknown_names(names, problem):
 
 def test_no_cleaning():
     assert cleaning_of([])("<p>a</p>") == "<p>a</p>"
+
+
+def test_what_is_said_about_an_unknown_cleaning_in_whole():
+    for names in ("html", ["soap"]):
+        with pytest.raises(ConfigError) as refused:
+            cleaning_of(names)
+        found = names if isinstance(names, str) else names[0]
+        assert str(refused.value) == (
+            f"the cleaning is {found!r}; expected a list of html, auto, quotes, signatures, or an empty list"
+        )
+    with pytest.raises(ConfigError) as refused:
+        cleaning_of(["auto", "html"])
+    assert str(refused.value) == "the cleaning is both html and auto; expected one of them"
+
+
+@pytest.mark.parametrize("mark", ["<hr>", "<BR>", "<img src='a'>", "<p>", "<!-- a -->"])
+def test_marks_that_make_a_text_html_alone(mark):
+    assert is_html(f"a {mark} b")
+
+
+@pytest.mark.parametrize(("lines", "kept"), [(14, False), (15, False), (16, True)])
+def test_a_signature_has_at_most_fifteen_lines(lines, kept):
+    text = "a\n-- \n" + "line\n" * lines
+    assert strip_signature(text) == (text if kept else "a")
+
+
+def test_what_is_removed_leaves_one_blank_line():
+    assert strip_quotes("a\n\n\n\nb\n\n> c\n\n\nd\n") == "a\n\nb\n\nd"

@@ -210,3 +210,26 @@ def test_other_formats_have_types_of_their_own(tmp_path):
 def test_wrong_types(types, problem):
     with pytest.raises(ConfigError, match=problem):
         DocumentReader([], types=types)
+
+
+@pytest.mark.parametrize(("before", "kind"), [(998, None), (999, None), (1000, "number")])
+def test_a_type_is_decided_by_a_thousand_rows(tmp_path, before, kind):
+    rows = [f"t{i},{i}" for i in range(before)]
+    reader = DocumentReader([table(tmp_path / "x.csv", "text,n", *rows, "u, x ")], types="auto")
+    last = list(reader)[-1]
+    assert reader.choices.get("types", {}).get("n") == kind
+    assert last.metadata == {"n": " x "}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("2024-01-01", "date"), ("2024-01-01 09:30", "date"), ("2024-01-01T09:30:00.5+0100", "date"),
+        ("2024-01-01T23:59:59,123Z", "date"), ("2024-01-01T24:00", None), ("2024-1-1", None), ("2024-01-01 ", "date"),
+        ("TRUE", "boolean"), ("0.5", "number"), ("-0.5", "number"), ("00", None), ("1.", None),
+    ],
+)  # fmt: skip
+def test_the_type_of_a_value(tmp_path, value, kind):
+    reader = DocumentReader([table(tmp_path / "x.csv", "text,c", f'a,"{value}"')], types="auto")
+    list(reader)
+    assert reader.choices == ({} if kind is None else {"types": {"c": kind}})

@@ -183,6 +183,7 @@ class TestVocabulary:
             ("would", "de", True),
             ("pasword", "none", False),
             ("护照过期了怎么办", "zh", False),
+            ("x" * 40, "en", True),
             ("x" * 41, "en", False),
         ],
     )

@@ -1,5 +1,7 @@
 """Downloads from a server on localhost that cuts, lies, redirects and forgets."""
 
+import io
+
 import pytest
 
 from download_server import CONTENT, SHA256, remote
@@ -145,10 +147,12 @@ class TestDownload:
 
     def test_never_from_an_encrypted_to_an_open_connection(self):
         request = module.urllib.request.Request("https://example.org/v")
+        answer = io.BytesIO()
         with pytest.raises(DownloadError, match="stays encrypted"):
             module._SafeRedirects().redirect_request(
-                request, None, 302, "Found", {}, "http://example.org/v"
+                request, answer, 302, "Found", {}, "http://example.org/v"
             )
+        assert answer.closed
 
     def test_passing_trouble_is_tried_again_and_refusals_are_not(self, server, tmp_path):
         server.statuses = [503, 500, 429]

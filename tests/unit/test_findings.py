@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from gem_index.errors import Action
 from gem_index.readers.findings import Findings
 
 
@@ -26,6 +27,9 @@ def test_every_note_is_one_line_in_this_order():
         "cleaning (html, urls) changed 1,500 of 2,000 texts.",
         "1,200 records have the same id as another record; the last record of each id is used.",
     ]
+    [note] = Findings(texts=2000, markup=9).notes({}, [], "stop")
+    assert note.advice is not None
+    assert note.advice.action is Action.CLEAN
     uncleaned = "9 of 2,000 texts look like HTML and are used as they are"
     assert notes(Findings(texts=2000, markup=9))[0].startswith(uncleaned)
     assert notes(Findings(texts=1)) == notes(Findings(), clean=["html"]) == []

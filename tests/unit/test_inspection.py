@@ -46,6 +46,12 @@ def test_three_samples_of_a_field():
     assert found.samples == ["5", "4", "3"]
 
 
+def test_values_that_are_equal_are_repeated():
+    rows = [{"n": 1, "t": "a", "l": [1]}, {"n": 1.0, "t": "a ", "l": [1]}, {"n": "1", "l": [2]}]
+    found = FieldSummaries(rows).summaries(languages=False)
+    assert [(each.repeated, round(each.filled, 2)) for each in found] == [(1, 1), (0, 0.67), (1, 1)]
+
+
 def test_languages_and_values_of_several_types(tmp_path):
     texts = [
         "Wie kann ich meinen Ausweis verlängern, wenn ich im Ausland wohne?",
@@ -68,10 +74,12 @@ def test_bad_records_are_counted_and_none_is_an_error(tmp_path):
     problems = []
     found = inspect_records(DocumentReader([name], on_problem=problems.append))
     assert (found.records, found.bad, found.id_field, found.text_fields) == (1, 1, "id", ("text",))
-    with pytest.raises(InputError, match="has no good record"):
-        inspect_records(
-            DocumentReader([write(tmp_path / "u.csv", "a,b\n1\n")], on_problem=problems.append)
-        )
+    names = [write(tmp_path / f"{name}.csv", "a,b\n1\n") for name in "uv"]
+    with pytest.raises(InputError) as refused:
+        inspect_records(DocumentReader(names, on_problem=problems.append))
+    assert str(refused.value) == (
+        f"{names[0]}, {names[1]} has no good record; expected at least one"
+    )
 
 
 def test_a_large_file_is_not_read_to_its_end(tmp_path, monkeypatch):
@@ -96,6 +104,10 @@ LONG = "several words that are plainly a text of somebody"
         ({"product": "p", "remark": LONG, "price": 3}, (None, ("remark",))),
         ({"first": LONG, "second": LONG}, (None, ())),
         ({"a": "x", "b": 3}, (None, ())),
+        ({"remark": "no more than three", "price": 3}, (None, ("remark",))),
+        ({"remark": "only three words", "price": 3}, (None, ())),
+        ({"one": "a b c d e f", "two": "a b"}, (None, ("one",))),
+        ({"one": "a b c d e", "two": "a b"}, (None, ())),
         ({"paid": "yes indeed", "comment": "not at all good"}, (None, ("comment",))),
     ],
 )  # fmt: skip

@@ -59,6 +59,7 @@ def test_no_cosine_is_above_one():
     positions, cosines = nearest_neighbors(vectors, 2)
     assert (positions[:, 0] // 2 == np.arange(400) // 2).all()
     assert cosines.max() == 1
+    assert nearest_among(vectors, vectors).max() == 1
 
 
 def test_a_vector_whose_list_has_no_others_is_its_own_neighbor(monkeypatch):

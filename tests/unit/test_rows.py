@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gem_index.errors import VectorFormatError
-from gem_index.vectors.rows import Loss, Rows, quantised
+from gem_index.vectors.rows import Loss, Rows, RowWriter, quantised
 from gem_index.vectors.stored import _shared_rows
 
 
@@ -38,6 +38,31 @@ def test_the_contents_are_all_rows_in_their_order_and_then_their_factors(monkeyp
     assert both == matrix.tobytes() + factors.tobytes()
     assert Rows(matrix, factors).form == "|i1 (5, 3)"
     assert b"".join(Rows(matrix[:0], factors[:0]).contents()) == b""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
+def test_blocks_that_are_written_one_after_the_other_come_back(tmp_path, dtype):
+    rows = np.array([[1, -2], [0, 0], [0.5, 0.25], [100, 3], [-1, 1]], np.float32)
+    with RowWriter(tmp_path, "m", 2, np.dtype(dtype)) as writer:
+        for block in (rows[:2], rows[2:3], rows[3:]):
+            writer.append(block)
+    found = Rows.open(tmp_path, "m")
+    assert (len(found), writer.rows) == (5, 5)
+    kept, factors = quantised(rows, np.dtype(dtype))
+    np.testing.assert_array_equal(found.take(np.arange(5)), Rows(kept, factors).take(np.arange(5)))
+    files = {"m.npy", "m-factors.npy"} if dtype is np.int8 else {"m.npy"}
+    assert {path.name for path in tmp_path.iterdir()} == files
+
+
+def test_no_factors_are_written_after_an_error(tmp_path):
+    def write():
+        with RowWriter(tmp_path, "m", 2, np.dtype(np.int8)) as writer:
+            writer.append(np.ones((1, 2), np.float32))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write()
+    assert not (tmp_path / "m-factors.npy").exists()
 
 
 class TestSharedRows:

@@ -9,7 +9,7 @@ import pytest
 
 from gem_index import Home
 from gem_index.errors import InputError
-from gem_index.index.terms import QueryTerms, match_weights
+from gem_index.index.terms import Alternative, QueryTerms, match_weights
 from gem_index.readers.synonyms import read_synonyms
 from gem_index.sparse import SparseEncoder
 from gem_index.targets.parquet import ParquetTable
@@ -192,6 +192,33 @@ class TestWeights:
 
         assert match("virtual", "privat", "network") == pytest.approx(match("vpn"))
         assert match("slow", "vpn") == pytest.approx(1.0)
+
+    def test_terms_are_counted_once(self):
+        forms = {"VPN": ("virtual private network", "private tunnel")}
+        terms = QueryTerms.of("VPN vpn and a private VPN", ENGLISH, forms)
+        assert terms.own == ("vpn", "and", "a", "privat")
+        assert terms.every == ("vpn", "and", "a", "privat", "virtual", "network", "tunnel")
+
+    def test_a_term_of_query_and_synonym_has_its_own_weight_and_one_of_two_synonyms_the_larger(
+        self,
+    ):
+        held = {"vpn": 2, "net": 9, "privat": 4, "network": 3, "tunnel": 1}
+        own = ("vpn", "net", "privat")
+        plain = match_weights(QueryTerms(own), held, 50, ENGLISH)
+
+        def weights(*forms):
+            alternatives = tuple(Alternative((form,), other) for form, other in forms)
+            return match_weights(QueryTerms(own, alternatives), held, 50, ENGLISH)
+
+        assert weights(("vpn", ("privat",))) == plain
+        first, second = ("vpn", ("privat", "network")), ("net", ("network", "tunnel"))
+        for forms in ((first, second), (second, first)):
+            found = weights(*forms)
+            assert {term: found[term] for term in own} == plain
+            apart = weights(first)["network"], weights(second)["network"]
+            assert apart[0] != apart[1]
+            assert found["network"] == max(apart)
+            assert found["tunnel"] == weights(second)["tunnel"]
 
     def test_a_form_of_which_no_document_has_a_word(self):
         terms = QueryTerms.of("vpn", ENGLISH, {"VPN": ("virtual private network",)})

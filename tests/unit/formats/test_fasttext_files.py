@@ -263,11 +263,65 @@ class TestHostileModels:
             read_vectors(path, "fasttext")
         assert str(refused.value) == f"{path} {problem}"
 
+    PLAIN = "expected a plain fastText model: use the .bin it was made from"
+
+    @pytest.mark.parametrize(
+        ("form", "at", "value", "problem"),
+        [
+            ("<i", 0, 5, "is not a fastText model of version 12 (found the number 5, version 12)"),
+            ("<i", 4, 10, "is not a fastText model of version 12 (found the number 793712314, version 10)"),
+            ("<i", 4, 13, "is not a fastText model of version 12 (found the number 793712314, version 13)"),
+            ("<i", 8, 0, "byte 8 announces 0 dimensions; expected 1 to 65536"),
+            ("<i", 40, -1, f"announces 2 words of 2; {PLAIN}"),
+            ("<i", 44, 7, "byte 44 announces n-grams of 7 to 6 characters; expected at most 32"),
+            ("<i", 48, 33, "byte 44 announces n-grams of 3 to 33 characters; expected at most 32"),
+            ("<i", 68, 3, f"announces 3 words of 2; {PLAIN}"),
+            ("<q", 84, 1, f"is quantised or pruned; {PLAIN}"),
+            ("<b", 102, 1, "announces 2 words, found 1"),
+            ("<b", 117, 1, f"is quantised; {PLAIN}"),
+            ("<q", 118, 5, "byte 118 announces a matrix of 5 x 1; expected 3 x 1"),
+        ],
+    )  # fmt: skip
+    def test_a_changed_number_is_told_in_whole(self, tmp_path, form, at, value, problem):
+        content = bytearray(model_of([b"a", b"b" * 4]))
+        assert content[117:134] == b"\0" + struct.pack("<qq", 3, 1)
+        struct.pack_into(form, content, at, value)
+        path = tmp_path / "m.bin"
+        path.write_bytes(content)
+        with pytest.raises(VectorFormatError) as refused:
+            read_vectors(path, "fasttext")
+        assert str(refused.value) == f"{path} {problem}"
+
+    def test_a_matrix_of_words_alone_has_no_ngrams(self, tmp_path):
+        content = model_of([b"a", b"river"])
+        begin = content.index(b"\0" + struct.pack("<qq", 3, 1))
+        words = b"\0" + struct.pack("<qq", 2, 1) + struct.pack("<2f", 5, 7)
+        file = read_vectors_of(tmp_path, content[:begin] + words + content[begin + 17 + 12 :])
+        found, rows = content_of(file)
+        assert (found, rows.tolist(), file.composition) == (["a", "river"], [[5], [7]], None)
+
+    @pytest.mark.parametrize("longest", [0, 32])
+    def test_the_longest_ngrams(self, tmp_path, longest):
+        file = read_vectors_of(tmp_path, model_of([b"a"], shortest=1, longest=longest))
+        assert (file.composition is None) is (longest == 0)
+
+    def test_so_many_ngrams_that_this_is_no_model_of_words(self, tmp_path):
+        with pytest.raises(VectorFormatError) as refused:
+            read_vectors_of(tmp_path, model_of([b"a", b"x" * 60_000]))
+        assert str(refused.value) == (
+            f"{tmp_path}/m.bin has 2 words of up to 60000 bytes with n-grams of 3 to 6 characters; expected at most 1000 "
+            "n-grams per word: this is not a model of words"
+        )
+        assert read_vectors_of(tmp_path, model_of([b"x" * 2000])).words == 1
+
     @pytest.mark.parametrize("change", [-1, 1])
     def test_a_byte_more_or_less_than_the_matrices_have(self, tmp_path, change):
         content = model_of([b"a", b"river"])
         size = len(content)
-        with pytest.raises(VectorFormatError, match=f"has {size + change} bytes; expected {size}"):
+        with pytest.raises(
+            VectorFormatError,
+            match=f"has {size + change} bytes; expected {size}: the file may be truncated$",
+        ):
             self.opened(tmp_path, (content + b"\0")[: size + change])
 
     def test_a_quantised_output_is_not_looked_at(self, tmp_path):

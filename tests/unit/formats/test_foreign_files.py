@@ -52,3 +52,77 @@ def test_an_archive_of_numpy_arrays_is_told_with_the_way_to_convert_it(tmp_path)
     (tmp_path / "v.txt").write_text("river\nbank\n")
     np.savez(tmp_path / "v.npz", vectors=np.eye(2))
     assert read_vectors(tmp_path / "v.npz").words == 2
+
+
+TEXT = "save its words and vectors as word2vec text"
+LINES = "write one line per word: the word, then its numbers, with blanks between them"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "way"),
+    [
+        (b"\x89HDF\r\n\x1a\n", "an HDF5 file", f"read it with h5py or pandas, and {TEXT}"),
+        (b"FiFu", "a finalfusion file", f"read it with the package finalfusion, and {TEXT}"),
+        (
+            b"SQLite format 3\0",
+            "a Magnitude file",
+            f"read it with the package pymagnitude, and {TEXT}",
+        ),
+        (
+            b"5 3 4 5 2 21 < >\r\n",
+            "a table of floret",
+            "load it into a spaCy pipeline, and name the pipeline's folder",
+        ),
+        (b' \n{ "the": 1}', "JSON", LINES),
+        (b"\n[ [1, 2]]", "JSON", LINES),
+        (b'["the"]', "JSON", LINES),
+        (
+            OLD_FASTTEXT,
+            "a fastText model of before version 12 (2017)",
+            f"load it with fasttext 0.1, and {TEXT}",
+        ),
+        (
+            b"/c/deu/x 1 2\n",
+            "a file with the keys of ConceptNet, which are no words",
+            "keep the lines that begin with /c/deu/, and remove /c/deu/ from them",
+        ),
+    ],
+)
+def test_the_way_to_convert_it_is_told_in_whole(tmp_path, content, name, way):
+    (tmp_path / "v").write_bytes(content)
+    with pytest.raises(VectorFormatError) as refused:
+        read_vectors(tmp_path / "v")
+    assert str(refused.value) == f"{tmp_path}/v is {name}; expected another format: {way}"
+
+
+def test_the_way_to_convert_an_archive_is_told_in_whole(tmp_path):
+    np.savez(tmp_path / "v.npz", words=np.array(["river"]), vectors=np.eye(1))
+    with pytest.raises(VectorFormatError) as refused:
+        read_vectors(tmp_path / "v.npz")
+    assert str(refused.value) == (
+        f"{tmp_path}/v.npz is an archive of several NumPy arrays; expected another format: save the words as words.txt, one "
+        "per line, and the vectors as matrix.npy, and name the folder of both"
+    )
+
+
+ARGUMENTS = {
+    "dimension": (0, (1, 10_000)),
+    "window": (1, (1, 1000)),
+    "ngrams": (5, (1, 100)),
+    "loss": (6, (1, 3)),
+    "model": (7, (1, 3)),
+    "buckets": (8, (0, 2**31 - 1)),
+    "longest": (10, (3, 1000)),
+}
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_the_bounds_of_the_arguments_of_an_old_model_of_fasttext(tmp_path, argument):
+    place, bounds = ARGUMENTS[argument]
+    for value, known in ((bounds[0], True), (bounds[0] - 1, False), (bounds[1], True)):
+        content = bytearray(OLD_FASTTEXT)
+        struct.pack_into("<i", content, 4 * place, value)
+        (tmp_path / "v").write_bytes(content)
+        with pytest.raises(VectorFormatError) as refused:
+            read_vectors(tmp_path / "v")
+        assert ("before version 12" in str(refused.value)) is known, value

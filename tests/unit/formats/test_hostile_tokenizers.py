@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 from gem_index.errors import VectorFormatError
 from gem_index.vectors.formats.registry import read_vectors
-from gem_index.vectors.formats.tokenizers import check_tokenizer
+from gem_index.vectors.formats.tokenizers import check_tokenizer, unknown_piece
 from gem_index.vectors.stored import open_unstored
 
 VOCABULARY = {"[UNK]": 0, "a": 1, "b": 2, "river": 3, "ab": 4}
@@ -267,3 +267,78 @@ class TestTables:
         (path / "modules.json").write_bytes(modules.encode(errors="surrogatepass"))
         with pytest.raises(VectorFormatError, match=message):
             read_vectors(path)
+
+
+def wordpiece(**parts):
+    return {**MODEL, "type": "WordPiece", "continuing_subword_prefix": "##", **parts}
+
+
+BOUNDS = {
+    "growth": (document(normalizer=replacing("b", "x" * 10_000)), None),
+    "growth of two steps": (
+        document(normalizer=sequence(replacing("b", "xx"), replacing("x", "y" * 5001))),
+        "expands one character to more than 10,000; expected less growth",
+    ),
+    "the same steps in the other order": (
+        document(normalizer=sequence(replacing("x", "y" * 5001), replacing("b", "xx"))), None),
+    "the longest word": (document(model=wordpiece(max_input_chars_per_word=1000)), None),
+    "a longer word": (
+        document(model=wordpiece(max_input_chars_per_word=1001)),
+        "splits words of up to 1001 characters; expected at most 1,000",
+    ),
+    "merges as strings": (
+        document(model=bpe(continuing_subword_prefix="#", vocab={**VOCABULARY, "#b": 4}, merges=["a #b"])), None),
+    "merges without the prefix": (
+        document(model=bpe(continuing_subword_prefix="##", merges=["a b"])),
+        "merges ['a', 'b'] without its prefix; expected '##'",
+    ),
+    "a long added token": (
+        document(added_tokens=[{"id": 4, "content": "x" * 10_001}]),
+        "has added tokens without content or id; expected a tokenizer as model2vec or sentence-transformers saves it",
+    ),
+    "an unknown token": (
+        document(model={**MODEL, "unk_token": "?"}),
+        "names the unknown token '?', which its vocabulary does not hold; expected one that it holds",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "message"), BOUNDS.values(), ids=BOUNDS)
+def test_bounds(folder, content, message):
+    path = folder(content)
+    if message is None:
+        assert read_vectors(path).words == 5
+        return
+    with pytest.raises(VectorFormatError) as refused:
+        read_vectors(path)
+    assert str(refused.value) == f"{path}/tokenizer.json {message}"
+
+
+@pytest.mark.parametrize(
+    ("model", "added", "piece"),
+    [
+        ({"unk_id": 0, "vocab": [["a", 0.0]]}, None, 0),
+        ({"unk_token": None, "vocab": {}}, None, None),
+        ({"unk_token": "?", "vocab": {"?": 3}}, None, 3),
+        ({"unk_token": "?", "vocab": {"?": 3}}, [{"content": "?", "id": 7}], 7),
+        ({"unk_token": "?", "vocab": {}}, [{"content": "!", "id": 7}], None),
+    ],
+)
+def test_the_piece_of_unknown_text(model, added, piece):
+    assert unknown_piece({"model": model, "added_tokens": added}) == piece
+
+
+def test_a_missing_tokenizer_is_told_in_whole(tmp_path):
+    with pytest.raises(VectorFormatError) as refused:
+        check_tokenizer(tmp_path / "tokenizer.json", 3)
+    assert str(refused.value) == (
+        f"{tmp_path}/tokenizer.json is not a tokenizer in JSON ('No such file or directory'); expected a tokenizer as "
+        "model2vec or sentence-transformers saves it"
+    )
+
+
+def test_a_long_pattern_is_told_with_its_bound(folder):
+    with pytest.raises(VectorFormatError) as refused:
+        read_vectors(folder(document(normalizer=replacing("x" * 20_001, ""))))
+    assert str(refused.value).endswith("; expected a String or Regex of at most 20,000 characters")
+    assert read_vectors(folder(document(normalizer=replacing("x" * 20_000, "")))).words == 5

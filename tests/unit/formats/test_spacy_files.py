@@ -1,12 +1,13 @@
 """Pipelines, against spaCy."""
 
 import gc
+import json
 import sys
 
 import numpy as np
 import pytest
 
-from gem_index.errors import ConfigError, InputError, VectorFormatError
+from gem_index.errors import ConfigError, InputError, MissingExtraError, VectorFormatError
 from gem_index.vectors.formats.registry import read_vectors, write_vectors
 from gem_index.vectors.options import SourceOptions
 from gem_index.vectors.stored import import_vectors
@@ -111,3 +112,49 @@ class TestSpacy:
         spacy.blank("en").to_disk(tmp_path / "empty")
         with pytest.raises(VectorFormatError, match="has no vectors"):
             read_vectors(tmp_path / "empty")
+
+    def test_what_is_said_in_whole(self, package, tmp_path):
+        def told(name):
+            with pytest.raises(VectorFormatError) as refused:
+                read_vectors(name, "spacy")
+            return str(refused.value)
+
+        folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
+        assert told("no-pipeline") == (
+            "no-pipeline is not a spaCy pipeline; expected an installed package or a folder with vocab/strings.json"
+        )
+        keys = (folder / "vocab/key2row").read_bytes()
+        for content, byte in ((keys[:-1], len(keys) - 1), (keys + b"x", len(keys)), (b"\xc0", 1)):
+            (folder / "vocab/key2row").write_bytes(content)
+            assert told(folder) == (
+                f"the vectors of {folder} cannot be read: {folder}/vocab/key2row is damaged at byte {byte}; expected the "
+                "rows of spaCy's keys"
+            )
+        (folder / "vocab/key2row").write_bytes(keys)
+        (folder / "vocab/vectors.cfg").write_text('{"mode": "floret"}')
+        assert told(folder) == (
+            f"{folder} has floret vectors, which have no words; expected a pipeline with a word table"
+        )
+        (folder / "vocab/vectors.cfg").unlink()
+        (folder / "vocab/vectors").unlink()
+        assert told(folder) == (
+            f"{folder} has no vectors; expected a pipeline with vectors, for example en_core_web_md"
+        )
+
+    def test_keys_without_a_string_are_left_out_and_words_are_in_the_order_of_rows(
+        self, package, tmp_path
+    ):
+        folder = tmp_path / "site" / package[0] / f"{package[0]}-1.0.0"
+        before, _ = read_vectors(folder).table()
+        strings = folder / "vocab/strings.json"
+        known = json.loads(strings.read_text())
+        strings.write_text(json.dumps([each for each in known if each != "word3"]))
+        words, rows = read_vectors(folder).table()
+        assert sorted(words) == sorted(set(before) - {"word3"})
+        assert rows.tolist() == sorted(rows.tolist())
+
+    def test_a_missing_package(self, package, monkeypatch):
+        monkeypatch.setitem(sys.modules, "spacy.strings", None)
+        with pytest.raises(MissingExtraError) as refused:
+            read_vectors(package[0], "spacy")
+        assert refused.value.extra == "spacy"
