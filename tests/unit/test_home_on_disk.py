@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Engine, Pool, event
 
 from brute_force import TEXTS, documents
 from gem_index import Home
@@ -615,6 +615,32 @@ class TestWhileItIsOpen:
         home.root.rename(home.root.with_name("elsewhere"))
         with pytest.raises(HomeNotWritableError, match="removed or replaced while it was open"):
             faq.upsert([("new", "a text")])
+
+    def test_after_a_commit_of_unknown_outcome_every_connection_is_opened_again(self, home, faq):
+        """SQLite may recover the transaction from its log; connections from before would not see it."""
+        faq.upsert(documents(3))
+        opened = []
+
+        def fail(connection):
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+
+        def note(*_):
+            opened.append(1)
+
+        event.listen(Engine, "commit", fail)
+        try:
+            with pytest.raises(CommitError, match="open the home again"):
+                faq.upsert([("new", "a text")])
+        finally:
+            event.remove(Engine, "commit", fail)
+        event.listen(Pool, "connect", note)
+        try:
+            assert [document.id for document in faq.get(["d0"])] == ["d0"]
+        finally:
+            event.remove(Pool, "connect", note)
+        assert opened == [1]
 
     def test_nothing_is_written_beside_a_restored_backup(self, home, faq, tmp_path):
         faq.upsert(documents(3))
