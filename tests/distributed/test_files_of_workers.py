@@ -26,7 +26,7 @@ from gem_index.distributed.inputs import ObjectPartition
 from gem_index.distributed.manifest import MANIFEST, Manifest
 from gem_index.distributed.partitions import PartReport, Reading
 from gem_index.distributed.parts import PartJob, write_part
-from gem_index.distributed.places import OutputFolder, find_files
+from gem_index.distributed.places import OutputFolder, filesystem, find_files
 from gem_index.distributed.planning import plan
 from gem_index.distributed.sharding import _Shard, _ShardJob, _shards_of
 from gem_index.errors import CorruptionError, InputError, MissingExtraError, RecordError
@@ -95,6 +95,64 @@ class TestFolders:
         )
         folder.remove("x")
 
+    @pytest.mark.parametrize(("url", "renamed"), [("file://{}/out", True), ("memory://put", False)])
+    def test_storage_that_shows_half_files_is_given_another_name_first(
+        self, tmp_path, monkeypatch, url, renamed
+    ):
+        folder = OutputFolder.of(url.format(tmp_path), {})
+        folder.make()
+        system, put = type(filesystem(folder.place, {})[0]), []
+        upload = system.put_file
+
+        def watched(own, local, name, *rest, **options):
+            put.append(name.rpartition("/")[2])
+            upload(own, local, name, *rest, **options)
+
+        monkeypatch.setattr(system, "put_file", watched)
+        with folder.writing("x") as path:
+            path.write_bytes(b"whole")
+        assert [(name == "x", name.endswith(".partial")) for name in put] == [
+            (not renamed, renamed)
+        ]
+        assert (folder.names(), folder.read("x")) == (["x"], b"whole")
+        folder.remove("x")
+
+    def test_a_folder_of_storage_may_list_itself(self, monkeypatch):
+        listed = ["bucket/x", "bucket/x/part-1", "bucket/x/deep/", "bucket/x/.y.partial"]
+        system = SimpleNamespace(invalidate_cache=lambda _: None, ls=lambda *_, detail: listed)
+        monkeypatch.setattr(
+            "gem_index.distributed.places.filesystem", lambda *_: (system, "bucket/x")
+        )
+        assert OutputFolder.of("s3://bucket/x", {}).names() == [".y.partial", "deep", "part-1"]
+
+    def test_storage_that_cannot_be_read(self, monkeypatch):
+        def refuse(*_, **_options):
+            raise PermissionError(13, "Permission denied")
+
+        system = SimpleNamespace(
+            invalidate_cache=lambda _: None, ls=refuse, info=refuse, glob=refuse
+        )
+        monkeypatch.setattr(
+            "gem_index.distributed.places.filesystem", lambda *_: (system, "bucket/x")
+        )
+        for read, told in (
+            (
+                OutputFolder.of("s3://bucket/x", {}).names,
+                "s3://bucket/x cannot be read: permission denied; expected a readable folder",
+            ),
+            (
+                lambda: find_files(["s3://bucket/x"], {}),
+                "cannot read s3://bucket/x: permission denied; expected a readable file",
+            ),
+            (
+                lambda: find_files(["s3://bucket/*"], {}),
+                "cannot read s3://bucket/*: permission denied; expected a readable file",
+            ),
+        ):
+            with pytest.raises(InputError) as refused:
+                read()
+            assert str(refused.value) == told
+
     def test_storage_whose_package_is_missing(self, monkeypatch):
         def missing(_url, **_options):
             raise ImportError("install s3fs")
@@ -122,6 +180,16 @@ class TestInputs:
         assert found == replace(found, place=str(tmp_path / "a.txt"), size=7, version=str(time))
         os.utime("a.txt", ns=(time, time + 1))
         with pytest.raises(InputError, match=r"^a\.txt changed while it was read"), found.opened():
+            raise AssertionError("it was opened")
+
+    def test_a_change_in_storage_is_told_by_its_time(self, tmp_path):
+        (tmp_path / "a.txt").write_text("a line\n")
+        [found] = find_files([f"file://{tmp_path}/a.txt"], {})
+        assert (found.name, found.size) == (f"file://{tmp_path}/a.txt", 7)
+        with found.opened() as opened:
+            assert opened.read() == b"a line\n"
+        os.utime(tmp_path / "a.txt", (1, 1))
+        with pytest.raises(InputError, match=r"a\.txt changed while it was read"), found.opened():
             raise AssertionError("it was opened")
 
     def test_a_part_is_known_by_its_file_and_its_place(self, tmp_path, monkeypatch):
@@ -255,9 +323,11 @@ class TestDocuments:
 
         return write
 
-    @pytest.mark.parametrize("chunking", [Chunking(None), Chunking(10, 2)])
-    def test_they_are_read_as_they_were_written(self, written, chunking):
+    @pytest.mark.parametrize(("chunking", "times"), [(Chunking(None), 1), (Chunking(10, 2), 4)])
+    def test_they_are_read_as_they_were_written(self, written, monkeypatch, chunking, times):
+        monkeypatch.setattr(self, "TEXTS", [" ".join([text] * times) for text in self.TEXTS])
         part, documents, vectors = written(chunking)
+        assert (max(map(len, vectors)) > 1) == (times > 1)
         assert (str(part), part.count) == ("part-00004.parquet", 7)
         assert list(part.documents()) == documents
         assert list(part.texts()) == [list(self.TEXTS[i : i + 3]) for i in (0, 3, 6)]

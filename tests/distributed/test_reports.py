@@ -26,7 +26,7 @@ from gem_index.distributed.encoding import EncodeReport
 from gem_index.distributed.fitting import FitReport, fit_partitions
 from gem_index.distributed.inputs import partitions_of
 from gem_index.distributed.places import OutputFolder
-from gem_index.errors import ConfigError, HomeBusyError
+from gem_index.errors import ConfigError, HomeBusyError, InputError
 from gem_index.targets import open_target
 
 SMALL = PartitionOptions(partition_bytes=1024)
@@ -59,6 +59,26 @@ def test_bad_records_of_all_parts_are_counted_and_listed(threads, encoder, home,
         told = [(each.problem, each.advice) for each in report.skipped_records]
         assert told == [(each.problem, each.advice) for each in errors]
     assert [each.advice is not None for each in errors] == [True, False, True]
+
+
+def test_an_output_that_holds_something_else_is_told_before_anything_else(tmp_path, encoder):
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(InputError) as refused:
+        encode(None, encoder, ["missing.txt"], tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path} holds mine.txt and no vectors of gem-index; expected an empty or a new folder"
+    )
+
+
+def test_only_an_encoding_that_fits_removes_sums(threads, encoder, tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_text("\n".join(" ".join(sentences(9, seed=n)) for n in range(99)))
+    with stopped_fit(sums=1):
+        fit(threads, encoder.unfitted(), path, options=SMALL, checkpoint=tmp_path / "sums")
+    before = sorted(each.name for each in (tmp_path / "sums").iterdir())
+    encode(threads, encoder, path, tmp_path / "out", checkpoint=tmp_path / "sums")
+    assert sorted(each.name for each in (tmp_path / "sums").iterdir()) == before
+    assert len(before) == 2
 
 
 def test_the_sums_of_other_pieces_are_not_used(threads, encoder, tmp_path):
@@ -143,6 +163,14 @@ class TestEmbedding:
         records.close()
         target.close()
         assert (words.analyzer.language, words.texts) == (found, 100)
+
+    def test_new_and_known_documents_of_all_parts_are_counted(
+        self, threads, encoder, german, url, tmp_path
+    ):
+        (tmp_path / "c.txt").write_text("".join(f"Ein Satz {i} mehr.\n" for i in range(30)))
+        embed(threads, encoder, german[:1], url)
+        report = embed(threads, encoder, [*german, str(tmp_path / "c.txt")], url)
+        assert (report.push.added, report.push.updated, report.push.documents) == (80, 50, 130)
 
     def test_a_table_that_is_dropped_meanwhile(
         self, threads, encoder, german, url, tmp_path, monkeypatch
