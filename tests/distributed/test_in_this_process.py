@@ -20,7 +20,13 @@ from gem_index.distributed import (
     encoding,
     fit,
 )
-from gem_index.errors import InputError, PartitionError, RecordError, WorkerMismatchError
+from gem_index.errors import (
+    GemIndexError,
+    InputError,
+    PartitionError,
+    RecordError,
+    WorkerMismatchError,
+)
 from gem_index.readers import DocumentReader
 
 SMALL = PartitionOptions(partition_bytes=1024)
@@ -199,3 +205,22 @@ def test_failures_of_a_task_that_ended_do_not_count_for_the_next():
         tasks = (cluster.Task(str(i), _fail_once, (i,)) for i in range(40))
         results = [started.result(future) for _, future in started.run(lambda: next(tasks, None))]
     assert sorted(results) == list(range(40))
+
+
+@pytest.mark.parametrize("index", ["IVF16,SQ8", "PQ8", "hnsw", "sq8"])
+def test_an_index_of_a_few_documents_is_that_of_one_machine(threads, home, tmp_path, index):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    paths[0].write_text("a bank account\ntwo ducks\na cup of tea\n")
+    paths[1].write_text("renew a visa\nthe river\n")
+    inputs, told = list(map(str, paths)), []
+    for name, build in (
+        ("local", lambda name: home.build(name, DocumentReader(inputs), index=index)),
+        ("cluster", lambda name: build_shards(threads, home, name, inputs, index=index)),
+    ):
+        try:
+            build(name)
+            status = home.collection(name).status()
+            told.append((status.documents, status.index.kind, status.fitted))
+        except GemIndexError as error:
+            told.append((type(error), str(error).replace(name, "NAME"), name in home))
+    assert told[0] == told[1]
