@@ -100,6 +100,32 @@ def test_the_sums_of_other_pieces_are_not_used(threads, encoder, tmp_path):
     assert run(Chunking(10), folder) == run(Chunking(10)) != run(Chunking(None))
 
 
+@pytest.mark.parametrize(
+    ("name", "chunking", "told"),
+    [
+        ("other", None, "collection"),
+        ("faq", Chunking(10), "chunking"),
+        ("other", Chunking(10), "chunking, collection"),
+    ],
+)
+def test_parts_of_another_collection_or_chunking_are_not_used(
+    threads, home, skipping, tmp_path, monkeypatch, name, chunking, told
+):
+    options = PartitionOptions(errors="skip")
+    with monkeypatch.context() as patch:
+        patch.setattr(building, "ingest_shards", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            build_shards(threads, home, "faq", ["a.jsonl"], parts="parts", options=options)
+    with pytest.raises(InputError) as refused:
+        build_shards(
+            threads, home, name, ["a.jsonl"], parts="parts", options=options, chunking=chunking
+        )
+    assert str(refused.value) == (
+        f"{tmp_path}/parts holds vectors of another request, which differs in {told}; expected the same request, which "
+        "continues, or another folder"
+    )
+
+
 def test_a_build_says_that_another_one_is_running(threads, home, skipping, monkeypatch):
     locks = []
 
