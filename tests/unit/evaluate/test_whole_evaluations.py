@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 import numpy as np
 import pytest
 
+from gem_index import GemConfig, open_vectors
 from gem_index.errors import ConfigError
 from gem_index.evaluate.candidates import (
     GEM,
@@ -380,3 +381,27 @@ class TestCandidates:
         texts = ["open a bank account", "two ducks swim", "a cup of tea"]
         own = found[GEM]().fit(texts)
         assert (own.encoder.fingerprint == plain.unfitted().fingerprint) == background
+
+    def test_a_fitted_model_is_named_and_stays_as_it_is(self, home):
+        texts = ["a bank", "a river"]
+        home.models.fit("mine", texts, vectors="wordllama", config=GemConfig(window=3))
+        model = home.models.open("mine")
+        found, head = candidates_of(EncoderChoice(model="mine", home=home), ("mean",))
+        assert head["vectors"] == "mine"
+        assert head["config"]["window"] == 3
+        own = found[GEM]().fit(["open a bank account", "two ducks swim"])
+        assert own.encoder.fingerprint == model.fingerprint
+
+    def test_several_encoders_are_described_and_baselines_have_the_vectors_of_the_first(self):
+        encoders = [
+            {"vectors": "wordllama", "config": {"window": 3}},
+            {"vectors": "wordllama-gem", "config": {"window": 5}, "weight": 0.5},
+        ]
+        found, head = candidates_of(EncoderChoice(config={"encoders": encoders}), ("mean",))
+        assert {name: value for name, value in head.items() if name != "config"} == {
+            "vectors": ["wordllama", "wordllama-gem"],
+            "weights": [1.0, 0.5],
+        }
+        assert [each["window"] for each in head["config"]] == [3, 5]
+        first = open_vectors("wordllama").fingerprint
+        assert found["mean"]().vectors.fingerprint == first
