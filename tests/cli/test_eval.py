@@ -305,3 +305,21 @@ def test_the_table_of_collections_has_the_measures_of_its_headings(gem, tmp_path
         ]
         for each in found
     ]
+
+
+@pytest.mark.parametrize(("task", "measure"), [("cqa", "map"), ("sts", "pearson")])
+def test_tuning_begins_with_what_suits_the_vectors(
+    gem, pairs, questions, tmp_path, monkeypatch, task, measure
+):
+    monkeypatch.setattr("gem_index.evaluate.tune.GRID", {})
+    monkeypatch.setattr("gem_index.evaluate.tune.FACTORS", ())
+    data, flags = (questions, ["--cqa"]) if task == "cqa" else (pairs, [])
+    vectors = ("--vectors", "wordllama-gem")
+    output = tmp_path / "best.json"
+    found = gem("eval", "tune", data, *flags, "-o", output, *vectors, "--json").json
+    plain = gem("eval", task, data, *vectors, "--baselines", "-", "--json").json
+    assert found["score"] == pytest.approx(plain[measure], abs=1e-6)
+    assert found["steps"] == [["start", "wordllama-gem", found["score"]]]
+    written = json.loads(output.read_text())
+    assert written["vectors"] == "wordllama-gem"
+    assert plain["config"].items() >= written["config"].items()
