@@ -233,6 +233,7 @@ def test_words_to_look_up_have_four_letters_and_numbers_two_digits():
     texts = ["tea 7 12 visa ab1 größe", "tea seven 4711 ducks", "the visas, a bank and a bank"]
     bare = {each.query: each.document for each in make_lookups(texts) if " " not in each.query}
     assert bare == {"12": 0, "größe": 0, "4711": 1, "seven": 1, "ducks": 1, "bank": 2}
+    assert len(make_lookups(texts)) == 6 * len(CARRIERS)  # a word with accents has two terms
     for most, count in ((1, 2), (2, 4), (25, 6)):
         found = {each.query for each in make_lookups(texts, most) if " " not in each.query}
         assert len(found) == count
