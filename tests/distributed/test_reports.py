@@ -20,6 +20,7 @@ from gem_index.distributed import (
     embedding,
     encode,
     fit,
+    sharding,
 )
 from gem_index.distributed.cluster import Cluster
 from gem_index.distributed.encoding import EncodeReport
@@ -124,6 +125,23 @@ def test_parts_of_another_collection_or_chunking_are_not_used(
         f"{tmp_path}/parts holds vectors of another request, which differs in {told}; expected the same request, which "
         "continues, or another folder"
     )
+
+
+@pytest.mark.parametrize("chunking", [Chunking(None), Chunking(10)])
+def test_the_kind_of_an_index_is_chosen_by_the_number_of_pieces(
+    threads, home, tmp_path, monkeypatch, chunking
+):
+    path, counts, resolve = tmp_path / "long.txt", [], sharding.resolve_kind
+    path.write_text("\n".join(" ".join(sentences(9, seed=n)) for n in range(9)))
+
+    def resolved(kind, count, dimension):
+        counts.append(count)
+        return resolve(kind, count, dimension)
+
+    monkeypatch.setattr(sharding, "resolve_kind", resolved)
+    built = build_shards(threads, home, "faq", path, chunking=chunking).report
+    assert (built.documents, built.pieces) == (9, counts[0])
+    assert (built.pieces > 9) == (chunking.chunk is not None)
 
 
 def test_a_build_says_that_another_one_is_running(threads, home, skipping, monkeypatch):
