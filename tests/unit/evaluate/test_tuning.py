@@ -79,6 +79,19 @@ def test_the_steps_that_improved_are_told_and_the_progress_grows_by_rounds(small
     assert told[-1][1] == told[-1][2]
 
 
+def test_a_setting_is_tried_again_after_a_later_one_has_changed(small):
+    def score(config, _spec):
+        return (config.alphas == "n") * (2.0 + (config.window == 3))
+
+    best, _, found = tune(ending(score), ["a"], START)
+    assert (best.window, best.alphas) == (3, "n")
+    assert found.json["steps"] == [
+        ["start", "a", 0.0],
+        ["alphas", "n", 2.0],
+        ["window", "3", 3.0],
+    ]
+
+
 def test_what_is_only_as_good_is_no_step(small):
     tried = []
 
