@@ -19,6 +19,7 @@ from gem_index.distributed import (
     encode,
     encoding,
     fit,
+    sharding,
 )
 from gem_index.errors import (
     GemIndexError,
@@ -208,7 +209,10 @@ def test_failures_of_a_task_that_ended_do_not_count_for_the_next():
 
 
 @pytest.mark.parametrize("index", ["IVF16,SQ8", "PQ8", "hnsw", "sq8"])
-def test_an_index_of_a_few_documents_is_that_of_one_machine(threads, home, tmp_path, index):
+def test_an_index_of_a_few_documents_is_that_of_one_machine(
+    threads, home, tmp_path, monkeypatch, index
+):
+    monkeypatch.setattr(sharding, "_LEAST", 1)  # two shards
     paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
     paths[0].write_text("a bank account\ntwo ducks\na cup of tea\n")
     paths[1].write_text("renew a visa\nthe river\n")
