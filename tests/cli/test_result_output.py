@@ -15,6 +15,7 @@ from gem_index_cli.result_output import (
     print_match,
     print_results,
     print_used_words,
+    result_row,
     used_words,
 )
 
@@ -86,14 +87,16 @@ class TestResults:
     def test_what_stands_below_a_result(self, printed):
         piece = SimpleNamespace(text="the piece", heading="Guide > Visas", page=2, hits=3)
         found = result("a", collection="faq", piece=piece, similar=("x", "y\x07"))
-        found.metadata.update({"year": 2020, "topic": "bänk\x07", "other": 1})
+        found.metadata.update({"year": 2020, "topic": "bänk\x07\x7f", "other": 1})
         assert printed(print_results, [found], Printed(fields=("topic", "none", "year"))) == [
             "  1   0.500  faq/a  the piece",
             "             Guide > Visas, page 2, 3 pieces",
-            r'             topic: "bänk\u0007", year: 2020',
+            r'             topic: "bänk\u0007\x7f", year: 2020',
             r"             similar: x, y\x07",
         ]
-        piece.heading, piece.page, piece.hits = "", None, 1
+        piece.page, piece.hits = None, 1
+        assert printed(print_results, [found])[1] == "             Guide > Visas"
+        piece.heading = ""
         found.similar, found.passage = (), SimpleNamespace(text="the passage")
         assert printed(print_results, [found]) == ["  1   0.500  faq/a  the passage"]
 
@@ -164,6 +167,36 @@ class TestWhy:
         assert line.endswith("…")
         assert len(line) <= 60
 
+    @pytest.mark.parametrize(
+        ("shares", "shown"),
+        [
+            (
+                (0.1, 0.1, 0.1, 0.1, 0, 0, 0),
+                "aaaaaaaaaa bbbbbbbbbb cccccccccc…",
+            ),  # the first of equal parts
+            ((0.4, 0.4, 0.4, -1, 0.1, 0.1, 0.1), "aaaaaaaaaa bbbbbbbbbb cccccccccc…"),
+            ((0, 0, 0.1, 0.1, 0.2, 0, 0), "…cccccccccc dddddddddd eeeeeeeeee…"),
+            ((0, 0, 0, 0, 0.1, 0.1, 0.2), "…eeeeeeeeee ffffffffff gggggggggg"),
+        ],
+    )
+    def test_the_best_part_has_the_words_that_add_most(self, printed, shares, shown):
+        text = " ".join(letter * 10 for letter in "abcdefg")
+        why = match("x", text, {(0, place): share for place, share in enumerate(shares)}, 0.5)
+        assert printed(print_results, [result(text=text, why=why)], Printed(why=False)) == [
+            f"  1   0.500  a  {shown}"
+        ]
+
+    def test_words_that_match_are_bold(self, printed, monkeypatch):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm")
+        text = "visa fees rise again today"
+        shares = {(0, 0): 0.4, (0, 1): 0.1, (0, 2): 0.09, (0, 3): 0.005, (0, 4): 0.004}
+        why = match("x", text, shares, 0.6, same=("again", "today"))
+        [line] = printed(print_results, [result(text=text, why=why)], Printed(why=False))
+        assert line.removeprefix("  1   0.500  a  ") == (
+            "\x1b[1mvisa\x1b[0m \x1b[1mfees\x1b[0m rise \x1b[1magain\x1b[0m today"
+        )
+
     def test_the_piece_is_compared_if_there_is_one(self, printed):
         piece = SimpleNamespace(text="a visa", heading="", page=None, hits=1)
         why = match("visa", "a visa", {(0, 1): 0.5}, 0.5)
@@ -220,6 +253,7 @@ class TestMatches:
         first, second = "a b c d", "e f g"
         shares = {(i, j): (12 - 3 * i - j) / 100 for i in range(4) for j in range(3)}
         cosine = sum(shares.values())
+        del shares[3, 2]  # only the strongest pairs are listed
         lines = printed(print_match, match(first, second, shares, cosine))
         assert lines[:3] == [first, second, f"cosine {cosine:.4f}"]
         rows = [line.split() for line in lines[6:] if line]
@@ -231,6 +265,18 @@ class TestMatches:
 
     def test_without_words(self, printed):
         assert printed(print_match, match("", "a", {}, 0.0)) == ["No words: the cosine is zero."]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fields"),
+    [
+        ({"why": True, "collapse": 0.9}, {"why": True, "similar": True}),
+        ({"why": False, "collapse": False}, {"why": False, "similar": False}),
+        ({"why": False}, {"why": False, "similar": False}),
+    ],
+)
+def test_a_result_as_json_has_what_was_asked_for(wanted, fields):
+    assert result_row(SimpleNamespace(to_dict=lambda **asked: asked), wanted) == fields
 
 
 def test_what_was_searched_for_instead_and_beside(printed):
