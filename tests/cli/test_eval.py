@@ -321,5 +321,6 @@ def test_tuning_begins_with_what_suits_the_vectors(
     assert found["score"] == pytest.approx(plain[measure], abs=1e-6)
     assert found["steps"] == [["start", "wordllama-gem", found["score"]]]
     written = json.loads(output.read_text())
+    assert {name: found[name] for name in written} == written  # the settings, not their text
     assert written["vectors"] == "wordllama-gem"
     assert plain["config"].items() >= written["config"].items()
