@@ -16,6 +16,7 @@ from gem_index.readers.parts import WHOLE, Part
 __all__ = ["FilePartition", "PartReport", "Reading", "ReportOfRecords"]
 
 _LISTED = 100
+_FORM = ("header", "column_names", "delimiter", "quote", "table")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ class Reading:
             "types",
             "clean",
         )
-        return cls({name: getattr(reader, name) for name in names}, skip)
+        choices = reader.choices
+        form = {name: choices[name] for name in _FORM if name in choices}
+        return cls({**{name: getattr(reader, name) for name in names}, **form}, skip)
 
 
 @dataclass

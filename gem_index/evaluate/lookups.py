@@ -56,6 +56,6 @@ def make_lookups(texts: Sequence[str], each: int = 25, seed: int = 1) -> list[Lo
     for terms in (numbers, words):
         for term in draw.sample(terms, min(each, len(terms))):
             place = places[term]
-            word = next(token for token in tokenize(texts[place]) if ENGLISH.terms(token) == [term])
+            word = next(token for token in tokenize(texts[place]) if term in ENGLISH.terms(token))
             lookups += [Lookup(carrier.format(word), place) for carrier in CARRIERS]
     return lookups

@@ -257,3 +257,70 @@ def test_own_pairs(gem, tmp_path):
     failed = gem("eval", "pairs", path, *options)
     assert failed.status == 2
     assert "expected two texts and a number" in failed.err
+
+
+def test_the_options_of_evaluations_reach_them(gem, pairs, questions, tmp_path):
+    folder = tmp_path / "small"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text(
+        '{"_id": "d1", "text": "tea"}\n{"_id": "d2", "text": "visa"}\n'
+    )
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "q1", "text": "tea"}\n{"_id": "q2", "text": "visa"}\n'
+    )
+    (folder / "qrels" / "test.tsv").write_text("q1\td1\t1\nq2\td2\t1\n")
+    (folder / "qrels" / "dev.tsv").write_text("q2\td2\t1\n")
+    for options, queries in (((), 2), (("--split", "dev"), 1)):
+        found = gem("eval", "retrieval", folder, "--baselines", "-", *options, "--json").json
+        assert (found["name"], found["queries"], found["documents"]) == ("small", queries, 2)
+    line = ("eval", "cqa", questions, "--baselines", " mean, TF-IDF", "--json")
+    for options, text in (((), "subject+body"), (("--text", "subject"), "subject")):
+        found = gem(*line, *options).json
+        assert found["text"] == text
+        assert set(found["baselines"]) == {"search engine", "mean", "TF-IDF"}
+    sts = ("eval", "sts", pairs, "--baselines", "-", "--json")
+    assert gem(*sts, "--background").json["spearman"] <= 100
+    assert gem(*sts, "--background").json["pearson"] != gem(*sts).json["pearson"]
+
+
+def test_the_table_of_collections_has_the_measures_of_its_headings(gem, tmp_path):
+    rows = [("visa", "How do I renew a visa?"), ("bank", "When does the bank open?")]
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in rows))
+    gem("build", "faq", path)
+    queries = tmp_path / "expected.csv"
+    queries.write_text("query,expected\nrenew my visa,bank\nis the bank open,bank\n")
+    line = ("eval", "collection", "faq", queries)
+    found = gem(*line, "--json").json["results"]
+    assert len({found[0][name]["value"] for name in ("ndcg", "recall", "mrr", "first")}) == 4
+    shown = gem(*line, "--markdown").out.splitlines()
+    assert shown[0] == "**2 queries**"
+    assert shown[2] == "| collection | setting | nDCG@10 | recall@10 | MRR@10 | first |"
+    assert [row.strip("| ").split(" | ") for row in shown[4:8]] == [
+        [
+            each["collection"],
+            each["setting"],
+            "{value:.1f} ({low:.1f}…{high:.1f})".format(**each["ndcg"]),
+            *(f"{each[name]['value']:.1f}" for name in ("recall", "mrr", "first")),
+        ]
+        for each in found
+    ]
+
+
+@pytest.mark.parametrize(("task", "measure"), [("cqa", "map"), ("sts", "pearson")])
+def test_tuning_begins_with_what_suits_the_vectors(
+    gem, pairs, questions, tmp_path, monkeypatch, task, measure
+):
+    monkeypatch.setattr("gem_index.evaluate.tune.GRID", {})
+    monkeypatch.setattr("gem_index.evaluate.tune.FACTORS", ())
+    data, flags = (questions, ["--cqa"]) if task == "cqa" else (pairs, [])
+    vectors = ("--vectors", "wordllama-gem")
+    output = tmp_path / "best.json"
+    found = gem("eval", "tune", data, *flags, "-o", output, *vectors, "--json").json
+    plain = gem("eval", task, data, *vectors, "--baselines", "-", "--json").json
+    assert found["score"] == pytest.approx(plain[measure], abs=1e-6)
+    assert found["steps"] == [["start", "wordllama-gem", found["score"]]]
+    written = json.loads(output.read_text())
+    assert {name: found[name] for name in written} == written  # the settings, not their text
+    assert written["vectors"] == "wordllama-gem"
+    assert plain["config"].items() >= written["config"].items()

@@ -58,3 +58,21 @@ def own_cluster():
         Client(cluster, set_as_default=False) as found,
     ):
         yield found
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """Workers that are threads of this process."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            processes=False,
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as found,
+    ):
+        yield found

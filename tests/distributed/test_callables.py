@@ -73,3 +73,34 @@ def test_columns_that_are_wrong(table, frame):
         table.frame(frame[["number"]])
     with pytest.raises(InputError, match="text 1 is None .*; expected a string"):
         table.batch({"body": ["tea", None]})
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ([], "none"),
+        (["number"], "'number'"),
+        (list("abcdefghi"), "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'"),
+    ],
+)
+def test_a_column_that_is_missing_is_told_with_those_that_are_there(columns, told):
+    batch = {name: ["tea"] for name in columns}
+    for given in (batch, pd.DataFrame(batch)):
+        with pytest.raises(InputError) as refused:
+            TableEncoder(open_provider("wordllama")).batch(given)
+        assert str(refused.value) == (
+            f"no column 'text', found {told}; expected it, or name the column of the texts"
+        )
+
+
+def test_texts_are_in_text_and_vectors_in_vector_if_nothing_else_is_said():
+    provider = open_provider("wordllama")
+    found = TableEncoder(provider).batch({"text": ["tea", "a bank"], "vector": "old"})
+    assert list(found) == ["text", "vector"]
+    assert found["vector"].tobytes() == provider.embed_documents(["tea", "a bank"]).tobytes()
+    with pytest.raises(InputError) as refused:
+        TableEncoder(provider).batch([{"text": "tea"}])
+    assert str(refused.value) == (
+        "found a batch of the type list; expected a mapping from names to columns: ask for it by "
+        'batch_format="numpy"'
+    )

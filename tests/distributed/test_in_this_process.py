@@ -19,26 +19,18 @@ from gem_index.distributed import (
     encode,
     encoding,
     fit,
+    sharding,
 )
-from gem_index.errors import InputError, PartitionError, RecordError, WorkerMismatchError
+from gem_index.errors import (
+    GemIndexError,
+    InputError,
+    PartitionError,
+    RecordError,
+    WorkerMismatchError,
+)
 from gem_index.readers import DocumentReader
 
 SMALL = PartitionOptions(partition_bytes=1024)
-
-
-@pytest.fixture(scope="module")
-def threads():
-    with (
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=2,
-            processes=False,
-            dashboard_address=":0",
-            silence_logs=50,
-        ) as found,
-        Client(found, set_as_default=False) as client,
-    ):
-        yield client
 
 
 def test_results_are_those_of_one_machine(threads, inputs, encoder, tmp_path, home):
@@ -59,9 +51,12 @@ def test_results_are_those_of_one_machine(threads, inputs, encoder, tmp_path, ho
     assert built.report.documents == home.collection("faq").count() == documents
 
 
-@pytest.mark.parametrize(("most", "characters"), [(1, 99), (3, 99), (99, 12)])
+@pytest.mark.parametrize(
+    ("most", "characters", "blocks"),
+    [(1, 99, [1] * 7), (3, 99, [3, 3, 1]), (99, 12, [2, 2, 1, 2])],
+)
 def test_parts_are_written_block_by_block(
-    threads, encoder, tmp_path, home, monkeypatch, most, characters
+    threads, encoder, tmp_path, home, monkeypatch, most, characters, blocks
 ):
     for module in (encoding, document_parts):
         monkeypatch.setattr(module, "_BLOCK", most)
@@ -72,6 +67,8 @@ def test_parts_are_written_block_by_block(
     report = encode(threads, encoder, str(path), tmp_path / "out", texts=True)
     assert (report.rows, report.empty, report.skipped, report.parts) == (7, 3, 0, 1)
     (part,) = (tmp_path / "out").glob("part-*")
+    groups = pq.read_metadata(part)
+    assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == blocks
     table = pq.read_table(part)
     assert [(row["id"], row["text"]) for row in table.to_pylist()] == [
         (str(n), text) for n, text in enumerate(texts)
@@ -137,10 +134,14 @@ def test_another_version(threads, inputs, encoder, tmp_path, monkeypatch):
 
 
 def test_an_input_without_a_text(threads, encoder, tmp_path):
-    path = tmp_path / "empty.jsonl"
-    path.write_text("\n")
-    with pytest.raises(InputError):
-        encode(threads, encoder, [str(path)], tmp_path / "out")
+    blank, good = tmp_path / "blank.jsonl", tmp_path / "good.jsonl"
+    blank.write_text("\n" * 3000)
+    good.write_text('{"text": "a bank"}\n')
+    with pytest.raises(InputError) as refused:
+        encode(threads, encoder, [str(blank)], tmp_path / "out", options=SMALL)
+    assert str(refused.value) == "found no text in 3 partitions; expected at least one"
+    report = encode(threads, encoder, [str(blank), str(good)], tmp_path / "both", options=SMALL)
+    assert (report.rows, report.parts) == (1, 4)
 
 
 def test_a_worker_that_is_gone_is_at_no_fault(threads, monkeypatch):
@@ -205,3 +206,25 @@ def test_failures_of_a_task_that_ended_do_not_count_for_the_next():
         tasks = (cluster.Task(str(i), _fail_once, (i,)) for i in range(40))
         results = [started.result(future) for _, future in started.run(lambda: next(tasks, None))]
     assert sorted(results) == list(range(40))
+
+
+@pytest.mark.parametrize("index", ["IVF16,SQ8", "PQ8", "hnsw", "sq8"])
+def test_an_index_of_a_few_documents_is_that_of_one_machine(
+    threads, home, tmp_path, monkeypatch, index
+):
+    monkeypatch.setattr(sharding, "_LEAST", 1)  # two shards
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    paths[0].write_text("a bank account\ntwo ducks\na cup of tea\n")
+    paths[1].write_text("renew a visa\nthe river\n")
+    inputs, told = list(map(str, paths)), []
+    for name, build in (
+        ("local", lambda name: home.build(name, DocumentReader(inputs), index=index)),
+        ("cluster", lambda name: build_shards(threads, home, name, inputs, index=index)),
+    ):
+        try:
+            build(name)
+            status = home.collection(name).status()
+            told.append((status.documents, status.index.kind, status.fitted))
+        except GemIndexError as error:
+            told.append((type(error), str(error).replace(name, "NAME"), name in home))
+    assert told[0] == told[1]

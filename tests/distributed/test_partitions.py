@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_index.distributed.partitions import PartReport
+from gem_index.distributed.partitions import PartReport, Reading
 from gem_index.distributed.planning import plan
 from gem_index.documents import text_id
 from gem_index.errors import Action, Advice, ConfigError, InputError, RecordError
@@ -188,3 +188,39 @@ def test_damaged_parquet(tmp_path):
     path.write_bytes(b"PAR1" + b"x" * 5000)
     with pytest.raises(InputError, match=r"x\.parquet is not Parquet"):
         plan(DocumentReader([str(path)]), partition_bytes=1024)
+
+
+def test_each_part_gets_the_options_of_the_reader():
+    reader = DocumentReader(
+        ["a.csv"], format="csv", id_field="key", text_fields=("title", "body*2"), max_record_bytes=99,
+        encoding="latin-1", types={"year": "number"}, clean=("html",), header=False,
+        column_names=("key", "title", "body", "year"), delimiter=";", quote="'", table="first",
+    )  # fmt: skip
+    assert Reading.of(reader, skip=True) == Reading(
+        {
+            "format": "csv",
+            "id_field": "key",
+            "text_fields": ("title", "body*2"),
+            "max_record_bytes": 99,
+            "encoding": "latin-1",
+            "types": {"year": "number"},
+            "clean": ("html",),
+            "header": False,
+            "column_names": ["key", "title", "body", "year"],
+            "delimiter": ";",
+            "quote": "'",
+            "table": "first",
+        },
+        True,
+    )
+
+
+def test_a_table_has_the_form_that_was_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("7;'a bank; open'\n8;'tea'\n")
+    reader = DocumentReader(
+        [str(path)], header=False, column_names=("id", "text"), delimiter=";", quote="'"
+    )
+    [part] = plan(reader)
+    assert list(part.rows(None, PartReport())) == [("7", "a bank; open"), ("8", "tea")]
+    assert list(part.documents(None, PartReport())) == list(reader)

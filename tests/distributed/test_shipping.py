@@ -15,7 +15,12 @@ from cluster_processes import cache_of, free_port, refuse, scheduler_and_workers
 from distributed import Client
 from gem_index import GemEncoder
 from gem_index.distributed import encode, shipping
-from gem_index.errors import FingerprintMismatchError, InputError, WorkerMismatchError
+from gem_index.errors import (
+    ConfigError,
+    FingerprintMismatchError,
+    InputError,
+    WorkerMismatchError,
+)
 from gem_index.vectors.registry import open_source
 
 
@@ -175,3 +180,85 @@ def test_a_worker_without_room_is_named(client, inputs, small_vectors, tmp_path,
         kept.rename(tmp_path / "kept")
     with pytest.raises(WorkerMismatchError, match="cannot keep the word vectors: no space left"):
         encode(client, found, inputs, tmp_path / "out")
+
+
+def test_an_encoder_that_became_another_one_on_its_way(encoder, cache):
+    with ExitStack() as stack:
+        shipped = replace(shipping.pack(encoder, stack), fingerprint="0" * 64)
+        told = f"the work was made with the encoder 000000000000, found {encoder.fingerprint[:12]}; install the same version"
+        assert shipping.check_encoder(shipped) == told
+        with pytest.raises(FingerprintMismatchError) as refused:
+            shipping.wait_for_encoder("0" * 64)
+        assert str(refused.value) == told
+        assert shipping._OPEN == {}
+
+
+def test_vectors_that_are_missing_or_damaged_are_told_by_their_beginning(encoder, cache):
+    with ExitStack() as stack:
+        shipped = shipping.pack(encoder, stack)
+        (reference,) = shipped.sources
+        elsewhere, short = replace(reference, folder="/nowhere"), reference.fingerprint[:12]
+        assert shipping.check_encoder(replace(shipped, sources=(elsewhere,))) == (
+            f"the word vectors {short} are not on this machine; expected them to be sent first"
+        )
+        with pytest.raises(InputError) as refused:
+            send(reference, elsewhere, change=lambda chunk: chunk[:-1])
+        assert str(refused.value).startswith(f"the word vectors {short} arrived damaged (")
+        assert str(refused.value).endswith("); run it again")
+        assert list(cache.iterdir()) == []
+
+
+def test_all_files_are_sent_in_their_order_and_in_chunks(tmp_path, monkeypatch):
+    monkeypatch.setattr(shipping, "_CHUNK", 4)
+    for name, content in (("b", b"12345678"), ("a", b"123456789"), ("c", b"")):
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    found = list(shipping.file_chunks(shipping.SourceReference("0" * 64, folder=str(tmp_path))))
+    assert found == [
+        *(("a", b"1234"), ("a", b"5678"), ("a", b"9")),
+        *(("b", b"1234"), ("b", b"5678")),
+        ("c", b""),
+    ]
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_a_worker_that_is_slower_keeps_what_another_one_brought(
+    encoder, cache, monkeypatch, faster
+):
+    with ExitStack() as stack:
+        (reference,) = shipping.pack(encoder, stack).sources
+        elsewhere, rename = replace(reference, folder="/nowhere"), Path.rename
+
+        def renamed(path, target):
+            if faster:
+                rename(path, target)
+                path.mkdir()
+            raise OSError(39, "Directory not empty")
+
+        monkeypatch.setattr(Path, "rename", renamed)
+        if faster:
+            send(reference, elsewhere)
+            assert [path.name for path in cache.iterdir()] == [reference.fingerprint]
+            assert not shipping.missing_sources([elsewhere])
+        else:
+            with pytest.raises(OSError, match="Directory not empty"):
+                send(reference, elsewhere)
+            assert shipping.missing_sources([elsewhere]) == [elsewhere]
+
+
+def test_vectors_that_no_folder_holds_are_refused_with_the_reason(small_vectors, monkeypatch):
+    def fail(*_):
+        raise InputError("found no words; expected some")
+
+    monkeypatch.setattr(shipping, "_holds", lambda *_: False)
+    monkeypatch.setattr(shipping, "import_vectors", fail)
+    with ExitStack() as stack, pytest.raises(ConfigError) as refused:
+        shipping.pack(GemEncoder(small_vectors), stack)
+    assert str(refused.value) == (
+        f"the word vectors {small_vectors!r} cannot be sent to workers: found no words; expected some; expected vectors of "
+        "a home: add them to one"
+    )
+    other = type("Stored", (), {"fingerprint": "0" * 64})
+    monkeypatch.setattr(shipping, "import_vectors", lambda *_: other)
+    with ExitStack() as stack, pytest.raises(ConfigError, match="they are stored in no folder"):
+        shipping.pack(GemEncoder(small_vectors), stack)

@@ -260,6 +260,15 @@ class TestManifests:
         found = _begin(workers, place, {"fit": True})
         assert found == (reports if missing is None else None)
 
+    @pytest.mark.parametrize("seen", [False, OSError("gone")])
+    def test_a_worker_that_does_not_see_the_folder_is_named(self, folder, seen):
+        workers = SimpleNamespace(on_all=lambda *_: {"w0 (a)": True, "w1 (b)": seen})
+        with pytest.raises(WorkerMismatchError) as refused:
+            _begin(workers, OutputFolder.of("out", {}), {"fit": True})
+        assert str(refused.value) == (
+            f"the worker w1 (b) does not see the folder {folder}/out; expected one that all workers share, or a URL"
+        )
+
     def test_another_request_is_told_by_what_differs(self, folder):
         found = Manifest({"a": 1, "b": 2, "c": 3})
         found.check(OutputFolder.of("out", {}), {"a": 1})

@@ -102,6 +102,19 @@ def test_the_best_threshold_has_the_highest_f1_score():
     assert threshold == 0.6
 
 
+@pytest.mark.parametrize(
+    ("labels", "cosines", "expected"),
+    [
+        ([1, 0], [0.5, 0.5], (0.5, 2 / 3)),  # equal cosines are all above the threshold
+        ([0, 1], [0.5, 0.5], (0.5, 2 / 3)),
+        ([1, 0, 1], [0.9, 0.9, 0.1], (0.1, 0.8)),
+        ([0, 1], [0.1, 0.9], (0.9, 1)),
+    ],
+)
+def test_equal_cosines_have_one_threshold(labels, cosines, expected):
+    assert best_threshold(np.array(labels) == 1, np.array(cosines)) == pytest.approx(expected)
+
+
 def test_pairs_with_scores_and_with_labels(faq):
     encoder = faq.encoder
     [found] = evaluate_pairs({"faq": encoder}, SCORED)

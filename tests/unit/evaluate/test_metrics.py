@@ -87,6 +87,10 @@ class TestRankings:
         assert found.avg_rec == pytest.approx(100 * np.mean([1 / 2, 1 / 3, *[1] * 8]))
         assert found.map == pytest.approx((500 / 6 + 100 / 3) / 3)
 
+    def test_without_a_relevant_candidate(self):
+        found = ranking_scores([[False, False], []])
+        assert (found.map, found.avg_rec, found.mrr) == (0, 0, 0)
+
     @pytest.mark.shared_data
     @pytest.mark.parametrize(
         ("gold", "published"),

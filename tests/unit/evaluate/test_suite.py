@@ -227,3 +227,13 @@ def test_look_ups_are_words_and_numbers_of_one_text():
     assert bare == {"4711": 0, "4712": 1, "closed": 1, "again": 1}
     assert make_lookups(texts) == lookups
     assert len(make_lookups(texts, each=1)) == 2 * len(CARRIERS)
+
+
+def test_words_to_look_up_have_four_letters_and_numbers_two_digits():
+    texts = ["tea 7 12 visa ab1 größe", "tea seven 4711 ducks", "the visas, a bank and a bank"]
+    bare = {each.query: each.document for each in make_lookups(texts) if " " not in each.query}
+    assert bare == {"12": 0, "größe": 0, "4711": 1, "seven": 1, "ducks": 1, "bank": 2}
+    assert len(make_lookups(texts)) == 6 * len(CARRIERS)  # a word with accents has two terms
+    for most, count in ((1, 2), (2, 4), (25, 6)):
+        found = {each.query for each in make_lookups(texts, most) if " " not in each.query}
+        assert len(found) == count
