@@ -259,7 +259,7 @@ def test_features_are_the_vectors_and_the_words_beside_them():
 
 
 def test_a_row_of_words_has_the_length_three_and_weights_by_rarity():
-    texts = ["bank visa", "bank bank tea", "bank"]
+    texts = ["bank visa", "bank bank tea", "bank", "bank"]
     encoder = SparseEncoder.fit(texts, ENGLISH)
     words = WordFeatures(encoder, texts)
     found = words.transform(["bank tea tea zebras", "", "tea"])
@@ -267,8 +267,8 @@ def test_a_row_of_words_has_the_length_three_and_weights_by_rarity():
     [vector] = encoder.embed_documents(["bank tea tea zebras"])
     (bank,), (tea,) = (each.indices for each in encoder.embed_documents(["bank", "tea"]))
     values = dict(zip(vector.indices.tolist(), vector.values.tolist(), strict=True))
-    # the inverse document frequency of a term of 3, and of 1, of 3 texts
-    rare = {bank: values[bank] * np.log(1 + 0.5 / 3.5), tea: values[tea] * np.log(1 + 2.5 / 1.5)}
+    # the inverse document frequency of a term of 4, and of 1, of 4 texts
+    rare = {bank: values[bank] * np.log(1 + 0.5 / 4.5), tea: values[tea] * np.log(1 + 3.5 / 1.5)}
     length = np.hypot(rare[bank], rare[tea])
     columns = sorted([bank, tea, *encoder.embed_documents(["visa"])[0].indices])
     expected = np.zeros((3, 3))
