@@ -207,16 +207,13 @@ def test_pairs_of_words_are_cut_to_a_number(client):
 
 
 def test_collapsed_results_name_their_near_duplicates(client, home):
-    copies = [("copy1", "an unusual sentence"), ("copy2", "an unusual sentence")]
-    home.collection("faq").upsert(copies)
-    body = {"query": "an unusual sentence", "k": 2}
-    [first, second] = client.post("/collections/faq/search", json=body).json()["results"]
-    assert "similar" not in first
-    assert "similar" not in second
-    body["collapse"] = True
-    [first, second] = client.post("/collections/faq/search", json=body).json()["results"]
-    assert (first["id"], first["similar"]) == ("copy1", ["copy2"])
-    assert second["id"] not in ("copy1", "copy2")
+    texts = {"1": "renew a visa", "2": "renew a visa", "3": "the river bank"}
+    home.create_collection("copies").upsert(list(texts.items()))
+    body = {"query": "renew a visa", "k": 3, "mode": "dense"}
+    answer = client.post("/collections/copies/search", json=body).json()["results"]
+    assert [(hit["id"], "similar" in hit) for hit in answer] == [(name, False) for name in texts]
+    answer = client.post("/collections/copies/search", json={**body, "collapse": True}).json()
+    assert [(hit["id"], hit["similar"]) for hit in answer["results"]] == [("1", ["2"]), ("3", [])]
 
 
 def test_similar_documents_are_filtered_and_as_many_as_asked(client, home):
