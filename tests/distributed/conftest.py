@@ -76,3 +76,13 @@ def threads():
         Client(cluster, set_as_default=False) as found,
     ):
         yield found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An output folder of workers, made and empty."""
+    from gem_index.distributed.places import OutputFolder
+
+    found = OutputFolder.of(tmp_path / "out", {})
+    found.make()
+    return found

@@ -7,16 +7,10 @@ import pytest
 from gem_index.errors import InputError, RecordError
 from gem_index.readers.examples import Example, read_examples
 from gem_index.readers.expected import read_expected
+from told import told
 
 FORM = 'expected an id or a text with its label, such as {"id": "7", "label": "billing"}'
 PAIR = 'expected a query and the ids of its right documents, such as {"query": "...", "expected": ["1", "2"]}'
-
-
-def told(kind, call, *arguments):
-    with pytest.raises(kind) as refused:
-        call(*arguments)
-    assert type(refused.value) is kind
-    return str(refused.value)
 
 
 class TestExamples:

@@ -15,6 +15,7 @@ from gem_index.errors import (
     UnreadableFileError,
 )
 from gem_index.readers import FolderReader
+from told import told
 
 
 @pytest.fixture
@@ -24,13 +25,6 @@ def folder(tmp_path):
     (root / "Parcels.MD").write_text("# How to send\n\nA parcel.")
     (root / "law" / "visa.txt").write_text("How do I renew a visa?")
     return root
-
-
-def told(kind, call):
-    with pytest.raises(kind) as refused:
-        call()
-    assert type(refused.value) is kind
-    return str(refused.value)
 
 
 def paths(folder, **options):

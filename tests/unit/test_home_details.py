@@ -24,15 +24,9 @@ from gem_index.home.key_library import digest_of
 from gem_index.home.pulling import pull, table_rows
 from gem_index.home.registration import register_paths
 from gem_index.vectors.options import SourceOptions
+from told import told
 
 TEXTS = ["open a bank account", "the river bank", "renew my visa"]
-
-
-def told(kind, call, *arguments, **options):
-    with pytest.raises(kind) as refused:
-        call(*arguments, **options)
-    assert type(refused.value) is kind
-    return str(refused.value)
 
 
 class TestChoices:

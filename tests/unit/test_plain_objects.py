@@ -7,18 +7,12 @@ import pytest
 from gem_index import Document
 from gem_index.errors import InputError, RecordError
 from gem_index.readers.objects import documents_from
+from told import told
 
 
 def read(source, **options):
     found = documents_from(source, **options)
     return [(each.id, str(each.text), dict(each.metadata)) for each in found]
-
-
-def told(kind, call, *arguments, **options):
-    with pytest.raises(kind) as refused:
-        call(*arguments, **options)
-    assert type(refused.value) is kind
-    return str(refused.value)
 
 
 def test_every_form_is_cleaned_but_a_document():

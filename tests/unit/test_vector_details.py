@@ -22,6 +22,7 @@ from gem_index.vectors.runs import mostly_runs
 from gem_index.vectors.specification import VectorSpec, is_path
 from gem_index.vectors.stored import damaged_files, import_vectors, open_stored, vector_file
 from gem_index.vectors.vocabulary import Vocabulary
+from told import told
 
 WORDS = ["king", "man", "woman", "queen", "tea"]
 ROWS = np.array([[1, 1], [1, 0], [0, 1], [-0.1, 2], [-1, 0]], np.float32)
@@ -30,12 +31,6 @@ ROWS = np.array([[1, 1], [1, 0], [0, 1], [-0.1, 2], [-1, 0]], np.float32)
 @pytest.fixture
 def source():
     return MappedVectors.from_words(WORDS, ROWS, SourceOptions(oov="zero"))
-
-
-def said(kind, call, *arguments, **options):
-    with pytest.raises(kind) as caught:
-        call(*arguments, **options)
-    return str(caught.value)
 
 
 class TestCoverage:
@@ -61,7 +56,7 @@ class TestCoverage:
         other = MappedVectors.from_words(["x"], ROWS[:1], SourceOptions(oov="zero"))
         assert known_share([source, other], ["king x y y"]) == 0.5
         assert known_share([source], ["", "!"]) == 1.0
-        assert said(InputError, measure_coverage, source, ["!"]) == (
+        assert told(InputError, measure_coverage, source, ["!"]) == (
             "the corpus holds no word; expected at least one"
         )
 
@@ -70,10 +65,10 @@ class TestCoverage:
             word for part, _ in cut_to_words(source, "v", ["tea x"], 0).chunks() for word in part
         ]
         assert words == ["tea"]
-        assert said(ConfigError, cut_to_words, source, "v", ["tea"], -1) == (
+        assert told(ConfigError, cut_to_words, source, "v", ["tea"], -1) == (
             "found -1 frequent words to keep; expected 0 or more"
         )
-        assert said(InputError, cut_to_words, source, "v", ["x"], 0) == (
+        assert told(InputError, cut_to_words, source, "v", ["x"], 0) == (
             "v knows no word of the corpus; expected a source of its language"
         )
 
@@ -96,12 +91,12 @@ class TestWords:
         assert [word for word, _ in nearest_words(twice, "king", 1)] == ["man"]
 
     def test_what_is_said(self, source):
-        assert said(InputError, nearest_words, source, "king", 0) == "k is 0; expected at least 1"
-        assert said(InputError, solve_analogy, source, "king", "x", "y", 1) == (
+        assert told(InputError, nearest_words, source, "king", 0) == "k is 0; expected at least 1"
+        assert told(InputError, solve_analogy, source, "king", "x", "y", 1) == (
             "the vectors do not hold the word 'x'; expected one they hold"
         )
         for word in ("", "a\nb"):
-            assert said(InputError, nearest_words, source, word, 1) == (
+            assert told(InputError, nearest_words, source, word, 1) == (
                 f"the word is {word!r}; expected a word of printable characters"
             )
 
@@ -117,11 +112,11 @@ class TestWords:
         assert (source.frequent_words(), both.frequent_words()) == (None, None)
         assert CombinedVectors([source, ordered]).frequent_words()[1] == "w07"
         for sources, weights in (([], None), ([source], [1, 2])):
-            assert said(ConfigError, CombinedVectors, sources, weights) == (
+            assert told(ConfigError, CombinedVectors, sources, weights) == (
                 f"found {len(sources)} sources and {len(weights or ())} weights to combine; expected at least one source "
                 "and as many weights"
             )
-        assert said(ConfigError, CombinedVectors, [source], [0]).endswith(
+        assert told(ConfigError, CombinedVectors, [source], [0]).endswith(
             "a number from 1e-9 to 1e9"
         )
 
@@ -153,13 +148,13 @@ class TestOptions:
         ],
     )
     def test_others(self, options, message):
-        assert said(ConfigError, SourceOptions, **options) == message
+        assert told(ConfigError, SourceOptions, **options) == message
 
     def test_bounds_of_a_factor(self):
         for scale in (1e-9, 1e9):
             assert SourceOptions(scale=scale).scale == scale
         for scale in (9e-10, 1.1e9, 0, -1):
-            assert said(ConfigError, SourceOptions, scale=scale).endswith(
+            assert told(ConfigError, SourceOptions, scale=scale).endswith(
                 "a number from 1e-9 to 1e9"
             )
 
@@ -220,7 +215,7 @@ class TestOptions:
             (WORDS, np.full_like(ROWS, np.inf)),
             (WORDS, ROWS[:, 0]),
         ):
-            assert said(VectorFormatError, MappedVectors.from_words, words, rows) == (
+            assert told(VectorFormatError, MappedVectors.from_words, words, rows) == (
                 f"found {len(words)} words and a matrix of shape {rows.shape}; expected a finite (words, dimension) matrix"
             )
 
@@ -242,7 +237,7 @@ class TestRows:
                 writer.append(ROWS)
                 writer.append(np.array([[1, 1], [1e6, 0]], np.float32))
 
-        assert said(VectorFormatError, write) == (
+        assert told(VectorFormatError, write) == (
             "row 7 holds a number too large for float16 (65504); expected the dtype float32, or a scale below 1"
         )
 
@@ -255,7 +250,7 @@ class TestVocabulary:
         for place in (6, -7):
             with pytest.raises(IndexError):
                 words[place]
-        assert said(VectorFormatError, Vocabulary.build, ["a", "b\nc"]) == (
+        assert told(VectorFormatError, Vocabulary.build, ["a", "b\nc"]) == (
             "word 2 holds a line feed; expected words of one line"
         )
 
@@ -278,7 +273,7 @@ class TestSpecifications:
 
     @pytest.mark.parametrize("text", ["", "a+", "a*0", "a*-1", "a*x", "a*1e-10", "a*1.1e9", "*2"])
     def test_others(self, text):
-        assert said(ConfigError, VectorSpec.parse, text) == (
+        assert told(ConfigError, VectorSpec.parse, text) == (
             f"the vectors are {text!r}; expected names or paths joined by '+', each with an optional "
             "weight from 1e-9 to 1e9: lexvec*1.0+fasttext*0.7+psl"
         )
@@ -315,12 +310,12 @@ class TestStored:
             "loss": None,
         }
         (tmp_path / "s/vectors.json").write_text(json.dumps(meta | {"version": 3}))
-        assert said(CorruptionError, open_stored, tmp_path / "s") == (
+        assert told(CorruptionError, open_stored, tmp_path / "s") == (
             f"{tmp_path}/s is 'gem-index word vectors' version 3; expected 'gem-index word vectors' version 2"
         )
         (tmp_path / "s/vectors.json").unlink()
         assert damaged_files(tmp_path / "s") == ["vectors.json"]
-        assert said(
+        assert told(
             ConfigError, import_vectors, file, tmp_path / "t", None, SourceOptions(oov="subword")
         ) == (
             f"oov is 'subword' and {file.origin} has no n-grams; expected hash or zero, or a fastText .bin model"
@@ -355,11 +350,11 @@ class TestNgramModels:
     def test_what_is_not_finite_has_the_number_of_its_word_or_bucket(self, monkeypatch, place):
         fine, wrong = np.ones((4, 2), np.float32), np.ones((4, 2), np.float32)
         wrong[place, 1] = np.inf
-        told = f"{place + 1} holds NaN or infinity; expected finite numbers"
+        problem = f"{place + 1} holds NaN or infinity; expected finite numbers"
         of_words = self.model(monkeypatch, wrong, fine)
-        assert said(VectorFormatError, list, of_words.chunks()) == f"m.bin word {told}"
+        assert told(VectorFormatError, list, of_words.chunks()) == f"m.bin word {problem}"
         blocks = self.model(monkeypatch, fine, wrong).composition.rows()
-        assert said(VectorFormatError, list, blocks) == f"m.bin n-gram bucket {told}"
+        assert told(VectorFormatError, list, blocks) == f"m.bin n-gram bucket {problem}"
 
 
 class TestCatalogue:
@@ -383,6 +378,6 @@ class TestCatalogue:
         ]
         assert checked_address("https://ü.org/ä b?x=1") == "https://%C3%BC.org/%C3%A4%20b?x=1"
         for text in ("https://", "https://a:x/", "https://[a/"):
-            assert said(ConfigError, checked_address, text) == (
+            assert told(ConfigError, checked_address, text) == (
                 f"the address is {text!r}; expected one like https://example.org/vectors.vec.gz"
             )
