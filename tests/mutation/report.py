@@ -16,15 +16,10 @@ from pathlib import Path
 
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
+from packages import package_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from parts import CORE, part_of
-
-
-def package_of(path: Path) -> str:
-    """Return the package of a module: the folder below ``gem_index``, or ``cli``."""
-    first, second, *_ = path.with_suffix("").parts
-    return "cli" if first == "cli" else second
 
 
 def died_in_core(result: WorkResult) -> bool:

@@ -1,7 +1,7 @@
-"""Keep a sample of a session's mutants: as many in each part of the project, chosen by a seed; the others are skipped.
+"""Keep a sample of a session's mutants: the same number in each package, chosen by a seed; the others are skipped.
 
     cosmic-ray init tests/mutation/cosmic-ray.toml session.sqlite
-    python tests/mutation/sample.py session.sqlite --seed 15 --each 20
+    python tests/mutation/sample.py session.sqlite --seed 15 --each 16
 
 Places are drawn before operators, so that an addition, which twelve operators replace, is no likelier than a `not`. Left out
 are annotations and aliases of types, which nothing evaluates or which fail at import, and decorators, most of which cache.
@@ -18,23 +18,7 @@ from pathlib import Path
 
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec, WorkerOutcome, WorkResult
-
-PARTS = {
-    "gem": ("gem_index/gem/",),
-    "kernels": ("gem_index/kernels/", "gem_index/text/tokens.py"),
-    "collection": ("gem_index/collection/",),
-    "index": ("gem_index/index/",),
-    "store": ("gem_index/store/", "gem_index/home/"),
-    "vectors": ("gem_index/vectors/", "gem_index/files/npy.py"),
-    "command line": ("cli/",),
-    "files, input, re-ranking": ("gem_index/",),  # what no line above names
-}
-
-
-def part_of(path: Path) -> str:
-    """Return the part of the project that a module belongs to."""
-    name = path.as_posix()
-    return next(part for part, begins in PARTS.items() if name.startswith(begins))
+from packages import package_of
 
 
 @cache
@@ -79,12 +63,12 @@ def choose(database: WorkDB, seed: int, each: int) -> set[str]:
         if line not in left_out(mutation.module_path):
             place = (mutation.module_path.as_posix(), line, column)
             name = f"{mutation.operator_name} {mutation.operator_args} {mutation.occurrence}"
-            places[part_of(mutation.module_path)][place].append((name, item.job_id))
+            places[package_of(mutation.module_path)][place].append((name, item.job_id))
     random_ = random.Random(seed)
     chosen = set()
-    for part in PARTS:
-        drawn = random_.sample(sorted(places[part]), min(each, len(places[part])))
-        chosen |= {random_.choice(sorted(places[part][place]))[1] for place in drawn}
+    for _, found in sorted(places.items()):
+        drawn = random_.sample(sorted(found), min(each, len(found)))
+        chosen |= {random_.choice(sorted(found[place]))[1] for place in drawn}
     return chosen
 
 
@@ -93,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("session")
     parser.add_argument("--seed", type=int, default=15)
-    parser.add_argument("--each", type=int, default=20, help="mutants of each part")
+    parser.add_argument("--each", type=int, default=16, help="mutants of each package")
     arguments = parser.parse_args()
     with use_db(arguments.session, WorkDB.Mode.open) as database:
         chosen = choose(database, arguments.seed, arguments.each)
