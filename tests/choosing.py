@@ -39,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run each test with one of its arguments only, drawn by the seed of the order",
     )
+    parser.addoption(
+        "--every", type=int, default=1, help="run one of so many tests only, drawn by the same seed"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -83,11 +86,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)  # after -m has selected, and the order was drawn
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --one-of-each, keep one item of each test."""
+    """With --one-of-each, keep one item of each test; with --every, one of so many of them."""
+    kept = items
     if config.option.one_of_each:
-        kept = {item.nodeid.partition("[")[0]: item for item in items}
-        config.hook.pytest_deselected(items=list(set(items).difference(kept.values())))
-        items[:] = kept.values()
+        kept = list({item.nodeid.partition("[")[0]: item for item in items}.values())
+    kept = kept[:: config.option.every]
+    config.hook.pytest_deselected(items=list(set(items).difference(kept)))
+    items[:] = kept
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -157,7 +157,6 @@ PARTS = {
             "contract/test_targets.py::TestParquet::test_real_sentences",
             "contract/test_targets.py::TestParquet::test_two_pushes_at_once",
             "documentation/test_reference.py::test_the_pictures_show_what_the_commands_print",
-            "packaging/test_parts.py::test_one_of_each_runs_every_test_with_one_of_its_arguments",
             "packaging/test_plugin.py",
             "property/test_hostile_inputs.py::test_index_strings_that_are_taken_do_not_end_the_process",
             "property/test_overlap_components.py::test_many_tasks_in_several_threads_and_their_progress",

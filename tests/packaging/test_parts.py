@@ -1,17 +1,23 @@
 """The table of parts names tests that exist, and its extras stand in pyproject.toml."""
 
-import subprocess
-import sys
 import tomllib
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
 
-from choosing import pytest_terminal_summary
+from choosing import pytest_collection_modifyitems, pytest_terminal_summary
 from pages import ROOT
 from parts import CORE, PARTS, part_of, parts_in
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """What the plugin reads of a test."""
+
+    nodeid: str
 
 
 @pytest.mark.parametrize("entry", [entry for part in PARTS.values() for entry in part.holds])
@@ -67,17 +73,23 @@ def test_seconds_are_added_up_by_part():
     assert len(told) == 1
 
 
-def test_one_of_each_runs_every_test_with_one_of_its_arguments():
-    def test_of(name):
-        return name.partition("[")[0]
-
-    def collected(*options):
-        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", __file__]
-        done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, check=True)
-        return [line for line in done.stdout.decode().splitlines() if "::" in line]
-
-    everything = set(collected())
-    first, second = (set(collected("--one-of-each", f"--randomly-seed={i}")) for i in range(2))
-    assert first < everything
-    assert sorted(map(test_of, first)) == sorted({*map(test_of, everything)})
-    assert second != first
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({}, ["a::one[1]", "a::one[2]", "a::two", "b::three[x]", "b::three[y]"]),
+        ({"one_of_each": True}, ["a::one[2]", "a::two", "b::three[y]"]),
+        ({"every": 2}, ["a::one[1]", "a::two", "b::three[y]"]),
+        ({"one_of_each": True, "every": 2}, ["a::one[2]", "b::three[y]"]),
+    ],
+)
+def test_a_part_of_the_tests_in_their_drawn_order(options, kept):
+    names = ["a::one[1]", "a::one[2]", "a::two", "b::three[x]", "b::three[y]"]
+    items = list(map(Item, names))
+    left_out = []
+    config = SimpleNamespace(
+        option=SimpleNamespace(**{"one_of_each": False, "every": 1, **options}),
+        hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items)),
+    )
+    pytest_collection_modifyitems(config, items)
+    assert [item.nodeid for item in items] == kept
+    assert {item.nodeid for item in left_out} == set(names) - set(kept)
