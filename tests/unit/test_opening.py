@@ -57,12 +57,14 @@ def test_bundled_vectors_are_held_once():
 
 def test_a_provider_that_is_opened_again_reads_no_word_vectors(monkeypatch):
     """A retriever that is opened for each request does not read them each time."""
+    gc.freeze()  # the objects of all packages, which take long to visit
     open_provider().embed_query("a")
     gc.collect()
     monkeypatch.setattr(subword, "_read_table", None)
     for _ in range(2):
         assert open_provider().embed_query("a").any()
         gc.collect()
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("config", ["cqa", GemConfig.cqa(), GemConfig.cqa().to_fields()])
