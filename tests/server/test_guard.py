@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
 
 from gem_index import Home
@@ -86,6 +87,33 @@ class TestBodies:
             assert answer.json()["error"].startswith("other requests and their answers fill")
             # what was not sent is released
             assert client.post("/embed", json={"inputs": ["a"] * 100}).status_code == 200
+
+    def test_an_answer_in_parts_begins_before_its_first_part(self, home):
+        app = create_app(home)
+        sent = []
+
+        async def parts():
+            sent.append("a part is made")
+            yield b"a"
+
+        @app.get("/parts")
+        async def in_parts():
+            return StreamingResponse(parts(), media_type="text/plain")
+
+        async def ask():
+            async def receive():
+                await asyncio.sleep(20)
+
+            async def send(message):
+                sent.append(message["type"])
+
+            scope = {"type": "http", "method": "GET", "path": "/parts", "query_string": b""}
+            scope |= {"headers": [(b"host", b"localhost")], "http_version": "1.1", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                await app(scope, receive, send)
+
+        asyncio.run(ask())
+        assert sent[:3] == ["http.response.start", "a part is made", "http.response.body"]
 
     def test_work_of_a_client_that_left_ends(self, home, monkeypatch, logged):
         monkeypatch.setattr(guard, "_WATCHED_AFTER", 0.01)

@@ -233,6 +233,9 @@ def test_explanations_and_rankings_are_those_of_the_library(client, home):
     body = {"text": "renew a visa", "with": "two visas"}
     found = client.post("/collections/faq/explain", json=body).json()
     assert found == json.loads(json.dumps(asdict(faq.encoder.explain_match(*body.values()))))
+    answer = client.post("/collections/faq/explain", json={**body, "width": 3})
+    assert answer.status_code == 422
+    assert "found the field 'width'; expected none of that name" in answer.text
     ranked = {"query": "a visa", "candidates": ["a bank", "two visas", "weeks"]}
     for top in (None, 2):
         answer = client.post("/collections/faq/rerank", json={**ranked, "top_n": top}).json()
