@@ -141,8 +141,8 @@ PARTS = {
     "thorough": Part(
         "further kinds of what the core tests once, and tests that start pytest or a build themselves",
         (
-            "cli/test_commands.py::TestAsAProcess::test_further_commands_read_standard_input",
-            "cli/test_commands.py::TestAsAProcess::test_without_an_output_the_work_is_done",
+            "cli/test_as_a_process.py::TestAsAProcess::test_further_commands_read_standard_input",
+            "cli/test_as_a_process.py::TestAsAProcess::test_without_an_output_the_work_is_done",
             "cli/test_guides.py::test_a_page_says_what_happens[word-vectors.md]",
             "cli/test_sources.py::TestWatch::test_that_it_stopped_is_said_to_people",
             r"cli/test_start.py::test_arguments_are_utf8_in_another_locale[\u7b7e\u8bc1]",  # as pytest names it
