@@ -37,11 +37,11 @@ SOURCES = [
 
 def found_in(text):
     """The retired words of a text, also where a line ends between two words."""
-    joined = " ".join(text.split())
+    joined = " ".join(text.split()).lower()
     return [
         words
         for words in sorted(RETIRED)
-        if re.search(rf"\b{re.escape(words)}\b", joined, re.IGNORECASE)
+        if words.lower() in joined and re.search(rf"\b{re.escape(words.lower())}\b", joined)
     ]
 
 
