@@ -272,7 +272,7 @@ def skipped_in(inputs: Inputs) -> int:
     return sum(getattr(reader, "skipped", 0) for reader in inputs.readers)
 
 
-def print_unread(inputs: Inputs, as_json: bool = False) -> None:
+def print_unread(inputs: Inputs, as_json: bool) -> None:
     """Print the names of files that were not stored: without text, and files of records in folders."""
     from gem_index.readers import FolderReader
 

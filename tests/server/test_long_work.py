@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import gc
 import json
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,6 +127,30 @@ class TestEvents:
         errors = [line for line in lines if line["level"] == "error"]
         assert [line["error"] for line in errors] == ([logged_as] if logged_as else [])
         assert all(line["request"] == answer.headers["x-request-id"] for line in errors)
+
+    def test_an_error_that_no_client_reads_is_not_logged_with_its_texts(self):
+        told = []
+
+        async def leave():
+            asyncio.get_running_loop().set_exception_handler(lambda _, found: told.append(found))
+            left = asyncio.Event()
+
+            async def fail(_progress):
+                await left.wait()
+                raise InputError("a secret text")
+
+            context = SimpleNamespace(check_not_ending=lambda: None)
+            sent = events._events(context, fail, "id")
+            waiting = asyncio.ensure_future(anext(sent))
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            left.set()
+            await asyncio.sleep(0.01)
+
+        asyncio.run(leave())
+        gc.collect()
+        assert told == []
 
     @pytest.mark.parametrize("path", ["refit", "map", "push", "calibrate"])
     def test_an_unknown_collection_is_an_answer_with_a_status(self, client, path):

@@ -438,6 +438,7 @@ class TestWord:
         ("\x1cve di\x1berent o\x1eces", "five different offices"),
         ("a \x1c b", "a  b"),
         ("page \uf731\uf732 of \uf767em", "page 12 of Gem"),
+        ("\uf72f\uf730\uf739\uf73a \uf760\uf761\uf77a\uf77b", "\uf72f09\uf73a \uf760AZ\uf77b"),
         ("J\u00b4er\u02c6ome Mikul\u00b4\u0131k", "J\u00e9r\u00f4me Mikul\u00edk"),
         ("5\u00b4 north", "5\u00b4 north"),
         ("\u00a8k", "\u00a8k"),

@@ -519,6 +519,24 @@ class TestWhileItIsOpen:
             event.remove(Pool, "connect", note)
         assert opened == [1]
 
+    def test_a_disk_that_fails_before_the_commit_is_no_commit_of_unknown_outcome(self, home, faq):
+        faq.upsert(documents(3))
+
+        def fail(connection, cursor, statement, *_):
+            if "INSERT INTO documents" in statement:
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+                raise error
+
+        event.listen(Engine, "before_cursor_execute", fail)
+        try:
+            with pytest.raises(DiskError, match="nothing of this step was kept") as caught:
+                faq.upsert([("new", "a text")])
+        finally:
+            event.remove(Engine, "before_cursor_execute", fail)
+        assert not isinstance(caught.value, CommitError)
+        assert faq.upsert([("new", "a text")]).added == 1
+
     def test_nothing_is_written_beside_a_restored_backup(self, home, faq, tmp_path):
         faq.upsert(documents(3))
         home.backup(tmp_path / "backup")

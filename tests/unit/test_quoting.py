@@ -29,6 +29,13 @@ def test_what_is_shown(value, shown):
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"), [("x" * 100, "'xxxxxxx...'"), ([1234567, 8901234, 5], "[1234567...]")]
+)
+def test_what_is_cut_ends_as_it_did(value, shown):
+    assert quoted(value, 12) == shown
+
+
+@pytest.mark.parametrize(
     ("error", "shown"),
     [
         (OSError(28, "No space left on device", "x"), "no space left on device"),

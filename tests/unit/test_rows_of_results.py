@@ -257,7 +257,11 @@ def test_a_ranking_and_explanations_in_a_notebook():
     ]
     named = [tuple(MatchedWord(f"{text}{i}", 0, 2, 0.1) for i in range(25)) for text in "ab"]
     pairs = tuple(MatchedPair(i, 24 - i, 0.5 - i / 100) for i in range(25))
-    shown = cells(MatchExplanation("first", "second", "f", 0.62749, *named, pairs))
+    explained = MatchExplanation("first", "second", "f", 0.62749, *named, pairs)
+    assert repr(explained) == (
+        "MatchExplanation(0.627: a0 ~ b24 0.50, a1 ~ b23 0.49, a2 ~ b22 0.48, a3 ~ b21 0.47, a4 ~ b20 0.46)"
+    )
+    shown = cells(explained)
     assert shown[0] == ["first", "second", "share of 0.627"]
     assert (shown[1], shown[-1]) == (["a0", "b24", "0.500"], ["a19", "b5", "0.310"])
     assert len(shown) == 21
