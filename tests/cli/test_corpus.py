@@ -151,6 +151,16 @@ def test_no_topics_without_words(gem, tmp_path):
     assert {row["topic"] for row in gem("topics", "marks", "--documents", "--json").json} == {None}
 
 
+def test_the_topic_of_each_document_is_its_number_or_a_dash(gem, tmp_path):
+    rows = [{"id": "p1", "text": "reset my password"}, {"id": "none", "text": "???"}]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert gem("build", "few", path).status == 0
+    shown = gem("topics", "few", "-n", "1", "--documents").out.splitlines()
+    rows = [row.split() for row in shown if row.startswith(("  p1", "  none"))]
+    assert rows == [["p1", "0", "password,", "reset"], ["none", "-"]]
+
+
 def test_bad_input(gem, tickets, state, tmp_path):
     before = state()
     for threshold in ("0", "-1", "1.5", "nan"):

@@ -137,7 +137,7 @@ def main() -> int:
         chosen = sorted(
             found, key=lambda test: (not in_core(test), every[test] / found[test], test)
         )
-        if any(name.startswith("gem_index/kernels/") for name in lines):
+        if any(name.startswith("gem_index/kernels/c/") for name in lines):
             exist = [name for name in KERNELS if (ROOT / name).exists()]
             chosen = sorted(exist, key=lambda name: not in_core(name))
         # what runs at import alone belongs to no test

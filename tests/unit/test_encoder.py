@@ -172,6 +172,15 @@ class TestEncode:
         assert fitted.similarity("the river", "the river") == pytest.approx(1.0)
         assert fitted.similarity("the river", "...") == 0.0
 
+    def test_similarity_is_a_cosine_whatever_the_rounding(self, fitted, monkeypatch):
+        vector = np.array([0.6, 0.8], np.float32)
+        assert vector.astype(np.float64) @ vector > 1
+        for sign in (1, -1):
+            monkeypatch.setattr(
+                fitted, "encode", lambda _, sign=sign: np.stack([vector, sign * vector])
+            )
+            assert fitted.similarity("a", "b") == sign
+
 
 class TestExplain:
     def test_anything_but_text_is_refused(self, fitted):

@@ -133,6 +133,15 @@ def test_low_confidence_is_an_error(tmp_path, content):
         list(DocumentReader([path], encoding="auto"))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_wide_text_has_no_control_characters(tmp_path, encoding):
+    path = write(tmp_path / "x.txt", "how do I renew my visa?\n".encode(encoding) * 20)
+    assert set(DocumentReader([path], encoding="auto").texts()) == {"how do I renew my visa?"}
+    write(tmp_path / "x.txt", "how do I\x01 renew my visa?\n".encode(encoding) * 20)
+    with pytest.raises(InputError, match="cannot be detected with confidence"):
+        list(DocumentReader([path], encoding="auto"))
+
+
 def test_noise_is_not_taken_for_text(tmp_path):
     path = write(tmp_path / "x.txt", random.Random(0).randbytes(20_000))
     with pytest.raises(InputError, match="cannot be detected with confidence"):

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,6 +54,17 @@ def test_every_level_computes_the_same_bytes():
 def test_the_best_level_is_taken():
     done = run(None, "-c", "from gem_index.kernels.library import level; print(level)")
     assert done.stdout.strip() == built()[-1]
+
+
+@pytest.mark.parametrize(
+    ("reached", "taken"), [(4, "x86-64-v4"), (3, "x86-64-v3"), (1, "baseline"), (0, "baseline")]
+)
+def test_no_level_is_taken_that_a_processor_does_not_reach(monkeypatch, tmp_path, reached, taken):
+    opened = SimpleNamespace(best_level=lambda: reached)
+    monkeypatch.setattr(library, "ffi", SimpleNamespace(dlopen=lambda _: opened))
+    monkeypatch.setattr(library, "path_of", lambda _: tmp_path)
+    monkeypatch.delenv("GEM_INDEX_KERNELS", raising=False)
+    assert library.open_kernels()[0] == taken
 
 
 def test_the_level_is_what_the_processor_says():

@@ -701,6 +701,10 @@ class TestDocument:
             ({"id": "x", "text": "t", "metadata": {"n": float("nan")}}, "the metadata 'n' of 'x'"),
             ({"id": "x", "text": "\ud800"}, "the document 'x' holds half of a surrogate pair"),
             (
+                {"id": "\ud800", "text": "t"},
+                r"the document '\\ud800' holds half of a surrogate pair",
+            ),
+            (
                 {"id": "x", "text": "t", "metadata": json.loads('{"a":' * 91 + "1" + "}" * 91)},
                 "the metadata of 'x' is nested deeper than 90 levels",
             ),
