@@ -61,6 +61,16 @@ def test_list(gem, notes):
     assert gem("list", "notes", "--where", '{"year": 1}').out == "No document is accepted.\n"
 
 
+def test_people_get_twenty_documents_and_programs_all(gem, tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"visa number {number}\n" for number in range(23)))
+    assert gem("build", "many", path).status == 0
+    assert (
+        len(gem("list", "many", "--json").json) == len(gem("list", "many", "--jsonl").lines) == 23
+    )
+    assert gem("list", "many").out.endswith("3 more: --limit 23\n")
+
+
 def test_count(gem, notes):
     assert gem("count", "notes").out == "4\n"
     where = '{"author.name": {"$like": "a%"}}'

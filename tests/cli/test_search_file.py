@@ -234,7 +234,7 @@ def test_bad_orders(gem, built, options, message):
 def test_whole_lines_and_rows(gem, faq, tmp_path):
     """A field of the metadata with the name of a column has a name of its own."""
     scored = tmp_path / "scored.jsonl"
-    rows = ({"id": "1", "text": "a visa", "score": 5}, {"id": "2", "text": "two visas", "place": 7})
+    rows = ({"id": "1", "text": "a visa", "score": 0}, {"id": "2", "text": "two visas", "place": 7})
     scored.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     gem("build", "scored", scored)
     asked = tmp_path / "asked.jsonl"
@@ -258,5 +258,5 @@ def test_whole_lines_and_rows(gem, faq, tmp_path):
     assert (first["query_id"], first["query"], first["place"]) == ("q", "vissa", "2")
     assert (second["query_id"], second["query"], second["place"]) == ("", "visas", "2")
     values = {row["id"]: (row["metadata.score"], row["metadata.place"]) for row in (first, second)}
-    expected = {"1": ("5", ""), "2": ("", "7")}
+    expected = {"1": ("0", ""), "2": ("", "7")}
     assert all(values[identifier] == expected[identifier] for identifier in values)

@@ -38,12 +38,17 @@ def test_list(gem, tickets, tmp_path):
     assert gem("list", "tickets", "-o", path).out == f"4 rows in {path}.\n"
     assert [row["text"] for row in rows_of(path)] == list(tickets.values())
     assert list(rows_of(path)[0]) == ["id", "text", "day", "kind"]
-    where = ("--where", '{"kind": "p"}', "--show", "kind", "--limit", 1, "--json")
+    where = ("--where", '{"kind": {"$in": ["c", "p"]}}', "--show", "kind", "--limit", 1, "--json")
     told = gem("list", "tickets", "-o", tmp_path / "list.parquet", *where).json
     assert told == {"collection": "tickets", "rows": 1, "output": str(tmp_path / "list.parquet")}
     assert pq.read_table(tmp_path / "list.parquet").to_pylist() == [
         {"id": "p1", "text": tickets["p1"], "kind": "p"}
     ]
+    assert gem("list", "tickets", "-o", path, "--where", '{"kind": "z"}').status == 0
+    assert [row["id"] for row in rows_of(path)] == ["zh"]
+    for output in (("--json",), ()):
+        refused = gem("list", "tickets", "--show", "", *output)
+        assert "found --show without --output" in refused.err
 
 
 def test_list_with_vectors(gem, tickets, tmp_path):
@@ -51,11 +56,13 @@ def test_list_with_vectors(gem, tickets, tmp_path):
     rows = rows_of(tmp_path / "v.csv")
     assert list(rows[0]) == ["id", "text", "vector", "day", "kind"]
     assert len(json.loads(rows[0]["vector"])) == 256
-    refused = gem("list", "tickets", "--vectors")
-    assert (refused.status, refused.err) == (
-        2,
-        "Error: found --vectors without --output; expected a file for them: -o FILE\n",
-    )
+    for output in ((), ("--json",), ("--jsonl",)):
+        refused = gem("list", "tickets", "--vectors", *output)
+        assert (refused.status, refused.out, refused.err) == (
+            2,
+            "",
+            "Error: found --vectors without --output; expected a file for them: -o FILE\n",
+        )
     told = gem("export", "tickets", "-o", tmp_path / "e.csv").err
     assert told.endswith("write a table with: gem-index list tickets --vectors -o FILE.csv\n")
 
@@ -179,7 +186,8 @@ def test_an_output_that_is_a_folder_or_in_no_folder(gem, tickets, tmp_path, comm
     """Its ending is right; the command is refused before its work."""
     folder = tmp_path / name
     folder.mkdir()
-    for path in (folder, tmp_path / "no" / name):
+    (tmp_path / "file").write_text("")
+    for path in (folder, tmp_path / "no" / name, tmp_path / "file" / name):
         answer = gem(*command, path)
         assert (answer.status, answer.out) == (2, "")
         assert answer.err == (
