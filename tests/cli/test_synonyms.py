@@ -27,6 +27,11 @@ def test_they_are_built_shown_replaced_and_removed(gem, texts, groups):
     assert gem("build", "faq", texts).status == 0
     assert gem("synonyms", "faq").out == "park, parking lot\n"
     groups.write_text("")
+    assert gem("build", "faq", texts, "--synonyms", groups).status == 0
+    assert gem("synonyms", "faq").out == "faq has no synonyms.\n"
+    groups.write_text("park, parking lot\n")
+    assert gem("synonyms", "faq", groups).out == "park, parking lot\n"
+    groups.write_text("")
     assert gem("synonyms", "faq", groups).out == "faq has no synonyms.\n"
 
 
