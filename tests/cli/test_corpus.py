@@ -66,8 +66,8 @@ def test_duplicates_by_one_view_and_with_contrasts(gem, tmp_path):
     assert (group["ids"], group["views"]) == ([first, third], ["wording"])
     [group] = gem("duplicates", "pairs", "--view", "meaning", "--contrasts", "--json").json
     assert (group["ids"], group["contrasts"]) == ([first, second], [None, "negation"])
-    shown = gem("duplicates", "pairs", "--contrasts").out
-    assert "(negation)" in " ".join(shown.split())
+    shown = gem("duplicates", "pairs", "--view", "meaning", "--contrasts").out
+    assert f"{second} (negation)" in " ".join(shown.split())
 
 
 def test_many_groups_are_shown_in_part(gem, tmp_path):
@@ -80,6 +80,16 @@ def test_many_groups_are_shown_in_part(gem, tmp_path):
     assert "1 more: --json or --jsonl" in shown
     assert ", …" in shown
     assert "Groups: 21. Documents in them: 50, 29 more than one of each." in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(("copies", "more"), [(6, False), (7, True)])
+def test_at_most_five_others_of_a_group_are_named(gem, tmp_path, copies, more):
+    path = tmp_path / "copies.jsonl"
+    rows = [{"id": f"n{number}", "text": "a cup of green tea"} for number in range(copies)]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert gem("build", "copies", path).status == 0
+    shown = " ".join(gem("duplicates", "copies").out.split())
+    assert f"n1, n2, n3, n4, n5{', …' if more else ' '}" in shown
 
 
 def test_a_collapsed_search(gem, tickets):
@@ -280,6 +290,30 @@ def test_topics_as_a_table_and_as_a_field(gem, tickets, tmp_path):
     table = tmp_path / "places.parquet"
     assert gem("map", "tickets", "-o", table).status == 0
     assert pq.read_table(table).column_names == ["id", "x", "y", "group", "name"]
+
+
+def test_what_topics_write_and_print_beside_each_other(gem, tickets, tmp_path):
+    path, page = tmp_path / "counts.csv", tmp_path / "map.html"
+    both = gem("topics", "tickets", "--by", "kind", "--documents", "-o", path)
+    refused(both, "found --documents and --by; expected one of them")
+    assert gem("topics", "tickets", "-n", 2, "--by", "kind", "-o", path).status == 0
+    assert path.read_text().startswith("value,")
+    shown = gem("topics", "tickets", "-n", 2, "--documents", "--plot", page).out
+    assert shown.endswith(f"Map: {page}\n")
+
+
+def test_of_many_values_the_last_are_shown(gem, tmp_path):
+    path = tmp_path / "days.jsonl"
+    rows = [
+        {"text": f"a cup of green tea {day}", "day": f"2024-01-{day:02}"} for day in range(1, 26)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert gem("build", "days", path).status == 0
+    shown = gem("topics", "days", "-n", 1, "--by", "day(day)").out
+    assert "2024-01-25" in shown
+    assert "2024-01-06" in shown
+    assert "2024-01-05" not in shown
+    assert "Values: 25, topics: 1." in shown
 
 
 def test_topics_with_given_names_and_by_a_field(gem, tickets, tmp_path):

@@ -200,6 +200,9 @@ class TestDocuments:
         page = client.get(f"{faq}/documents", params={"offset": 1, "limit": 2}).json()
         assert page["documents"] == ROWS[1:3]
         assert len(read) == 2
+        for offset, status in ((2**53, 200), (2**53 + 1, 422), (-1, 422)):
+            answer = client.get(f"{faq}/documents", params={"offset": offset})
+            assert answer.status_code == status
 
     def test_a_field_of_another_name_is_refused(self, client, faq):
         for path, body in (

@@ -398,6 +398,12 @@ class TestErrors:
     def test_a_name_that_is_given_twice(self, tools):
         problem = tools.problem("search", collection="faq", query="visa", Query="bank")
         assert problem.startswith("search has no argument 'Query'")
+        problem = tools.problem("search", collection="faq", query="visa", Kk=1)
+        assert problem.startswith("search has no argument 'Kk'")
+        given = {"Collection": "faq", "QUERY": "visa", "k": 1}
+        assert tools.answer("search", **given) == tools.answer(
+            "search", collection="faq", query="visa", k=1
+        )
 
     def test_an_unknown_tool(self, tools):
         with pytest.raises(MCPError) as refused:
