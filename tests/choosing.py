@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run each test with one of its arguments only, drawn by the seed of the order",
     )
     parser.addoption(
-        "--every", type=int, default=1, help="run one of so many tests only, drawn by the same seed"
+        "--every", type=int, default=1, help="with 3, run every third test of the drawn order"
     )
 
 
@@ -86,7 +86,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)  # after -m has selected, and the order was drawn
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --one-of-each, keep one item of each test; with --every, one of so many of them."""
+    """Keep one item of each test with --one-of-each, and every third item with --every 3."""
     kept = items
     if config.option.one_of_each:
         kept = list({item.nodeid.partition("[")[0]: item for item in items}.values())

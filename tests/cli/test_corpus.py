@@ -244,7 +244,7 @@ def test_label(gem, tmp_path):
         "permits": ["visa", "permit", "passport", "papers"],
     }
     rows = [
-        {"id": f"{label}{i}", "text": f"a question about my {word} number {i}"}
+        {"id": f"{label}{i}", "text": f"a question about my {word} number {i}", "n": i}
         for label, kinds in words.items()
         for i, word in enumerate(kinds * 4)
     ]
@@ -265,6 +265,11 @@ def test_label(gem, tmp_path):
     assert (told["labeled"], told["unlabeled"], told["changed"]) == (32, 0, 32)
     assert [each["documents"] for each in told["labels"]] == [16, 16]
     assert gem("count", "tickets", "--where", '{"team": "money"}').out == "16\n"
+    other = tmp_path / "other.csv"
+    other.write_text(examples.read_text().replace("id,team", "id,some"))
+    some = gem("label", "tickets", other, "--field", "some", "--where", '{"n": {"$lt": 4}}')
+    assert some.status == 0
+    assert gem("count", "tickets", "--where", '{"some": {"$exists": true}}').out == "8\n"
     refused(gem("label", "tickets", examples, "--field", "team"), "replace them with --replace")
     shown = gem("label", "tickets", examples, "--field", "team", "--replace").out
     assert shown.endswith("0 documents changed: 32 have the field team now.\n")

@@ -7,6 +7,7 @@ can change, and ``mutate`` changes the one of an index.
 from __future__ import annotations
 
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
 import parso
@@ -42,13 +43,13 @@ def _is_call(node: NodeOrLeaf) -> bool:
 class _Places(Operator):
     """An operator that finds the parts of a node that it can change."""
 
+    @abstractmethod
     def places(self, node: NodeOrLeaf) -> Sequence[NodeOrLeaf]:
         """Return these parts, in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change(self, node: NodeOrLeaf, part: NodeOrLeaf) -> None:
         """Change one of them."""
-        raise NotImplementedError
 
     def mutation_positions(self, node: NodeOrLeaf) -> Iterator[Position]:
         for part in self.places(node):
