@@ -73,7 +73,7 @@ PARTS = {
     ),
     "server": Part(
         "the server's routes, its rights, what it does under load and when it is stopped",
-        ("server", "cli/test_serving.py"),
+        ("server", "cli/test_serving.py", "documentation/test_server_reference.py"),
         ("fastapi", "httpx", "mcp", "orjson", "prometheus_client", "schemathesis", "uvicorn"),
     ),
     "cluster": Part(

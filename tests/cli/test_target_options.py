@@ -141,9 +141,14 @@ def test_bad_records_of_an_embedding_are_counted_at_the_end(gem, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"id": "1", "text": "renew a visa"}\n' + '{"text": 7}\n' * 9)
     url = f"parquet://{tmp_path}/out"
-    made = gem("embed", bad, "--to", url, "--on-error", "skip", "--report", tmp_path / "r.jsonl")
-    assert made.err.count("Skipped: … and ") == 1
-    assert made.err.endswith(f"Note: 9 bad records are reported in {tmp_path}/r.jsonl.\n")
+    report = tmp_path / "r.jsonl"
+    made = gem("embed", bad, "--to", url, "--on-error", "skip", "--report", report)
+    told = made.err.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["Skipped"] * 6 + ["Note"]
+    assert told[5].startswith("Skipped: … and 4 more like it: ")
+    assert told[6] == f"Note: 9 bad records are reported in {report}."
+    rows = [json.loads(line) for line in report.read_text().splitlines()]
+    assert [row["line"] for row in rows] == list(range(2, 11))
 
 
 def test_bad_rows_of_a_pull_are_counted_at_the_end_and_vectors_come_from_the_configuration(

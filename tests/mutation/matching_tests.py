@@ -3,8 +3,9 @@
 The test command of mutation testing: exits with 0 where the tests pass, with another status where one fails. Which test
 reaches which line is read from the coverage data that GEM_TEST_COVERAGE names, made by ``pytest --cov --cov-context=test``.
 Tests of the core come first, and among equals those of which the file is the largest part: they are quick, and mean it.
-After a budget of seconds it counts as one that survived. With GEM_TEST_PART=core only tests of the core run, with another
-name those of a part (tests/parts.py).
+Before them, for lines that only run at import, the pages of the reference are compared with what the code says of itself.
+After a budget of seconds a mutant counts as one that survived. With GEM_TEST_PART=core only tests of the core run, with
+another name those of a part (tests/parts.py).
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ from parts import CORE, part_of  # noqa: E402 - a module of the tests
 # seconds; the distributor gives a worker 900
 BUDGET = int(os.environ.get("GEM_TEST_BUDGET", "150"))
 PER_TEST = 100  # seconds: what hangs fails
+DECLARATIONS = (  # compare what modules say of themselves, such as help and bounds, with the pages
+    "tests/documentation/test_server_reference.py::test_the_pages_say_what_the_server_says",
+    "tests/documentation/test_reference.py::test_the_reference_says_what_commands_and_docstrings_say",
+)
 KERNELS = (  # machine code, which coverage does not see
     "tests/property/test_kernels.py",
     "tests/unit/test_fits.py",
@@ -57,18 +62,23 @@ def changed_lines() -> dict[str, set[int]]:
     return lines
 
 
+def reaching(data: CoverageData, name: str, lines: set[int]) -> set[str]:
+    """Return the tests that reach some lines of a file; none if the lines only run at import."""
+    if name not in data.measured_files():
+        raise SystemExit(f"the coverage data knows no {name}: make it again, of this commit")
+    contexts = data.contexts_by_lineno(name)
+    return {test_of(context) for line in lines for context in contexts.get(line, ()) if context}
+
+
 def tests_of(data: CoverageData, name: str, lines: set[int]) -> dict[str, int]:
     """Return the tests that reach some lines of a file, or any of the file where they only run at import.
 
     With each comes how many lines of the file it reaches.
     """
-    if name not in data.measured_files():
-        raise SystemExit(f"the coverage data knows no {name}: make it again, of this commit")
     contexts = data.contexts_by_lineno(name)
-    reached = {context for line in lines for context in contexts.get(line, ()) if context}
-    if not reached:
-        reached = {context for found in contexts.values() for context in found if context}
-    tests = {test_of(context) for context in reached}
+    tests = reaching(data, name, lines) or {
+        test_of(context) for found in contexts.values() for context in found if context
+    }
     counts = Counter(test_of(context) for found in contexts.values() for context in found)
     return {test: counts[test] for test in tests if (ROOT / test.partition("::")[0]).exists()}
 
@@ -129,9 +139,12 @@ def main() -> int:
         data = CoverageData(os.environ.get("GEM_TEST_COVERAGE", ".coverage"))
         data.read()
         found: Counter[str] = Counter()
+        declarations: tuple[str, ...] = ()
         for name, changed in lines.items():
             if name.endswith(".py"):
                 found.update(tests_of(data, name, changed))
+                if not reaching(data, name, changed):
+                    declarations = DECLARATIONS
         every = lines_of_tests(data)
         # the core first, so that the first failure tells whether it notices (report.py)
         chosen = sorted(
@@ -141,7 +154,7 @@ def main() -> int:
             exist = [name for name in KERNELS if (ROOT / name).exists()]
             chosen = sorted(exist, key=lambda name: not in_core(name))
         # what runs at import alone belongs to no test
-        chosen = chosen or ["tests/migrations", "tests/unit"]
+        chosen = [*declarations, *(chosen or ["tests/migrations", "tests/unit"])]
     part = os.environ.get("GEM_TEST_PART", "")
     if part:
         chosen = [test for test in chosen if part_of(test.removeprefix("tests/")) == part]

@@ -145,6 +145,32 @@ class TestBodies:
         [line] = map(json.loads, logged)
         assert (line["status"], line["route"]) == (499, "/slow")
 
+    @pytest.mark.parametrize("waited", [0, 0.1])
+    def test_nothing_watches_a_client_after_its_answer(self, home, monkeypatch, waited):
+        monkeypatch.setattr(guard, "_WATCHED_AFTER", 0.05)
+        app = create_app(home)
+
+        @app.get("/slow")
+        async def slow():
+            await asyncio.sleep(waited)
+
+        async def ask():
+            async def receive():
+                return await asyncio.sleep(20)
+
+            async def send(message):
+                pass
+
+            scope = {"type": "http", "method": "GET", "path": "/slow", "query_string": b""}
+            scope |= {"headers": [(b"host", b"localhost")], "http_version": "1.1", "scheme": "http"}
+            async with app.router.lifespan_context(app):
+                before = asyncio.all_tasks()
+                await app(scope, receive, send)
+                await asyncio.sleep(0.1)
+                return asyncio.all_tasks() - before
+
+        assert asyncio.run(ask()) == set()
+
     def test_a_body_that_does_not_arrive(self, home):
         app = create_app(home, limits=Limits(seconds=0.2))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import httpx
@@ -178,6 +179,12 @@ def operations(fuzzed: ServerProcess) -> dict[str, APIOperation]:
 class TestDocument:
     def test_it_is_valid(self, fuzzed):
         schemathesis.openapi.from_url(f"{fuzzed.url}/openapi.json").validate()
+
+    def test_it_has_the_version_of_the_package(self, document):
+        assert (document["info"]["title"], document["info"]["version"]) == (
+            "gem-index",
+            version("gem-index"),
+        )
 
     def test_every_operation_is_tested_here(self, operations):
         assert sorted(operations) == sorted(OPERATIONS)

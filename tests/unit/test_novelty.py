@@ -8,7 +8,7 @@ import pytest
 
 from gem_index import Document
 from gem_index.collection.corpus import novelty
-from gem_index.collection.corpus.novelty import measure_novelty
+from gem_index.collection.corpus.novelty import Share, measure_novelty
 
 OLD = ["visa permit residence office renew passport", "bank account loan card transfer money"]
 NEW = "ducks dogs river swimming garden trees"
@@ -63,6 +63,23 @@ def test_vectors_elsewhere_are_far_and_together():
     assert (far.share, together.share) == (1, 1)
     assert far.above
     assert together.above
+
+
+@pytest.mark.parametrize(
+    ("far", "together", "found"),
+    [(0.0, 0.5, False), (0.5, 0.5, False), (0.6, 0.5, True), (0.5, 0.6, True), (0.6, 0.6, True)],
+)
+def test_one_share_above_what_is_expected_is_enough(fitted, monkeypatch, far, together, found):
+    def measured(old, new):
+        shares = [Share(low, low, 1.0, 0.5) for low in (far, together)]
+        return *shares, np.linspace(0, 1, len(new)), 0.2
+
+    monkeypatch.setattr(novelty, "measure_novelty", measured)
+    fitted.upsert(documents(texts(NEW, 40, np.random.default_rng(11)), "new "))
+    answer = fitted.drift().novelty
+    assert (answer.far.low, answer.together.low, answer.found) == (far, together, found)
+    below = [place for place in np.linspace(0, 1, answer.compared) if place < 0.2]
+    assert len(answer.documents) == (len(below) if found else 0)
 
 
 def test_more_of_the_same_is_quiet(fitted):

@@ -321,7 +321,7 @@ class TestBadRecords:
         reader = DocumentReader([path], encoding="cp1252", on_problem=problems.append)
         assert [document.text for document in reader] == ["fine", "fine, too"]
         assert "line 2: byte 5 is not cp1252; expected cp1252 text" in str(problems[0])
-        for encoding in ("nonsense", "rot13", "base64", "idna", ""):
+        for encoding in ("nonsense", "rot13", "base64", "idna", "quopri", "zip", ""):
             with pytest.raises(
                 InputError, match=f"the encoding is '{encoding}'; expected one that"
             ):
