@@ -90,6 +90,12 @@ def write_files(folder: Path) -> None:
             for n in range(3)
         ),
     )
+    questions = (
+        "Wie hoch ist die Miete für eine kleine Wohnung in der Stadt, und wann kann ich in die Wohnung einziehen?",
+        "Where can I open an account at a bank, and how long do I have to wait until I can use my new account?",
+        "Où puis-je renouveler mon passeport dans cette ville, et combien de temps faut-il pour le recevoir chez moi ?",
+    )
+    lines("mixed.jsonl", *({"id": f"{n}", "text": questions[n % 3]} for n in range(12)))
     lines(
         "scored.jsonl",
         {"id": "1", "text": "a visa", "score": 5},
