@@ -44,6 +44,7 @@ class TestSkipped:
             f"Skipped: b.jsonl line 9: {advised}",
             "Skipped: x.pdf cannot be read",
         ]
+        assert len((tmp_path / "bad.jsonl").read_text().splitlines()) == 10  # watch never ends it
         log.end()
         assert told() == [
             f"Skipped: … and 3 more like it: {problems[0]}",

@@ -1,7 +1,9 @@
 """The migrations compared with the tables, and databases that are older, newer or half migrated."""
 
+import shutil
 import sqlite3
 import threading
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -12,7 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from gem_index.errors import DatabaseVersionError, HomeNotWritableError
-from gem_index.store import schema
+from gem_index.store import database, schema
 from gem_index.store.database import Database
 from gem_index_migrations import __file__ as migrations_file
 
@@ -175,3 +177,11 @@ def test_transactions_roll_back_and_readers_see_one_state(path):
 def test_a_folder_that_is_missing(tmp_path):
     with pytest.raises(HomeNotWritableError, match="cannot write"):
         Database(tmp_path / "none" / "x.sqlite3")
+
+
+def test_an_installation_in_a_folder_with_a_percent_sign(tmp_path, monkeypatch):
+    """Alembic reads its settings as an INI file does, in which the sign begins a reference."""
+    package = tmp_path / "50%(x)s" / "migrations"
+    shutil.copytree(Path(migrations_file).parent, package)
+    monkeypatch.setattr(database, "files", lambda _: package)
+    assert Database(tmp_path / "new.db").revision == schema.HEAD_REVISION

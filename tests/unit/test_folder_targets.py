@@ -334,8 +334,12 @@ class TestTwoProgramsInOneFolder:
             manifest.write_text(json.dumps(content))
         with pytest.raises(
             ConfigError, match="is damaged.*; expected what a push wrote; push in full"
-        ):
+        ) as caught:
             list(target.live().documents())
+        if damage in ("junk", "missing"):
+            assert str(caught.value).startswith(
+                f"the file {file.name} of {live} is damaged or missing: "
+            )
 
     def test_the_lock_is_waited_for(self, tmp_path, monkeypatch):
         monkeypatch.setattr(folder, "_WAIT", 0.1)

@@ -255,6 +255,13 @@ def test_a_ranking_and_explanations_in_a_notebook():
         ["visa", "0.750", "0.100", "0.200", "0.300", "0.600"],
         ["viza (unknown)", "0.000", "0.000", "0.000", "0.000", "0.000"],
     ]
+    ten = tuple(WordWeight(f"w{n}", True, 0, 0, 0, 0, n / 64) for n in range(10))
+    shown = ", ".join(f"w{n} {n / 64:.2f}" for n in reversed(range(10)))
+    assert repr(Explanation("ten", "f", ten)) == f"Explanation({shown})"
+    more = (WordWeight("w", True, 0, 0, 0, 0, 0.0), *ten)
+    assert repr(Explanation("more", "f", more)) == (
+        f"Explanation({shown.removesuffix('w0 0.00')}w 0.00, … 11 words)"
+    )
     named = [tuple(MatchedWord(f"{text}{i}", 0, 2, 0.1) for i in range(25)) for text in "ab"]
     pairs = tuple(MatchedPair(i, 24 - i, 0.5 - i / 100) for i in range(25))
     explained = MatchExplanation("first", "second", "f", 0.62749, *named, pairs)
