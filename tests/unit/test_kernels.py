@@ -1,5 +1,6 @@
 """The compiled kernels: every level computes the same bytes, and arguments are checked."""
 
+import importlib.util
 import math
 import os
 import platform
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gem_index.errors import GemIndexError
 from gem_index.kernels import fits, library, sentences
 from gem_index.kernels.lines import parse_lines
 from gem_index.kernels.rows import score_rows
@@ -198,3 +200,14 @@ def test_each_kernel_without_memory_for_scratch_arrays_raises_an_error(monkeypat
         monkeypatch.setattr(module, "kernels", NoMemory())
     with pytest.raises(MemoryError, match="^no memory is left for the scratch arrays of a kernel$"):
         calls_with_scratch_arrays()[name]()
+
+
+def test_a_checkout_without_kernels_says_what_makes_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gem_index.kernels._declarations", None)
+    spec = importlib.util.spec_from_file_location("without_kernels", library.__file__)
+    with pytest.raises(GemIndexError) as caught:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert str(caught.value) == (
+        f"{Path(library.__file__).parent} holds no compiled kernels; expected those that an installation builds: run "
+        "'pip install -e .' in the checkout"
+    )
