@@ -130,6 +130,11 @@ def test_threads_are_all_processors_where_a_process_cannot_be_asked(monkeypatch)
         ("LOCK_TIMEOUT", "-1", "seconds, at least 0"),
         ("LOCK_TIMEOUT", "nan", "seconds, at least 0"),
         ("LOCK_TIMEOUT", "", "seconds, at least 0"),
+        ("LOCK_TIMEOUT", "inf", "seconds, at least 0"),
+        ("FILE_MEMORY", "268435455", "a whole number of at least 268435456"),
+        ("FILE_SECONDS", "0", "seconds, more than 0"),
+        ("FILE_SECONDS", "inf", "seconds, more than 0"),
+        ("KERNELS", "x86-64-v2", "baseline, x86-64-v3, x86-64-v4 or debug"),
     ],
 )
 def test_a_bad_setting_is_named(monkeypatch, name, value, expected):
@@ -142,7 +147,11 @@ def test_every_setting_is_read(monkeypatch):
     for name, value in (("LOCK_TIMEOUT", "0"), ("MAX_RECORD_BYTES", "2048"), ("THREADS", "1024")):
         monkeypatch.setenv(f"GEM_INDEX_{name}", value)
     monkeypatch.setenv("GEM_INDEX_SYNCHRONOUS", "normal")
+    monkeypatch.setenv("GEM_INDEX_FILE_MEMORY", "268435456")
+    monkeypatch.setenv("GEM_INDEX_FILE_SECONDS", "0.5")
+    monkeypatch.setenv("GEM_INDEX_KERNELS", "debug")
     found = load_settings()
+    assert (found.file_memory, found.file_seconds, found.kernels) == (268_435_456, 0.5, "debug")
     assert (found.lock_timeout, found.max_record_bytes) == (0.0, 2048)
     assert (found.threads, found.synchronous) == (1024, "normal")
 

@@ -425,6 +425,12 @@ class TestFaiss:
             f"FAISS makes no index {factory!r} of 24 dimensions; expected a factory such as Flat, HNSW32 or IVF100,Flat"
         )
 
+    def test_a_long_factory_is_cut(self):
+        with pytest.raises(
+            ConfigError, match=f"FAISS makes no index '{'x' * 55}\\.\\.\\.' of 24 dim"
+        ):
+            faiss_target.make_index(24, "x" * 100)
+
     @pytest.mark.parametrize("factory", ["Nonsense", "", "PQ"])
     def test_an_unknown_factory_is_refused_before_there_is_a_table(self, faq, tmp_path, factory):
         with pytest.raises(ConfigError, match="FAISS makes no index"):

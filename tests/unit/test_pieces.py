@@ -63,6 +63,13 @@ class TestChunking:
         pieces = Chunking(30, overlap=12).pieces(text)
         assert all(after.start < before.end for before, after in pairwise(pieces))
 
+    @pytest.mark.parametrize(("version", "repeated"), [(1, 45), (2, 47), (3, 15)])
+    def test_overlap_is_counted_as_pieces_are(self, version, repeated):
+        """In versions 1 and 2, a word stands between blanks; in version 3, each Chinese character is one."""
+        text = " ".join(["银行卡"] * 100)
+        first, second, *_ = Chunking(30, overlap=12, version=version).pieces(text)
+        assert first.end - second.start == repeated
+
     @given(
         st.lists(
             st.sampled_from(["wörd ", "# ", "\n\n", "a. ", "😀 ", "\n## x\n", "é", " "]),

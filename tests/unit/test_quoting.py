@@ -2,7 +2,7 @@
 
 import pytest
 
-from gem_index.errors.quoting import quoted, quoted_error
+from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 
 
 class Hostile:
@@ -33,6 +33,21 @@ def test_what_is_shown(value, shown):
 )
 def test_what_is_cut_ends_as_it_did(value, shown):
     assert quoted(value, 12) == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("a/b c.csv", "a/b c.csv"),
+        ("x" * 12, "x" * 12),
+        ("x" * 13, "'xxxxxxx...'"),
+        ("a\nb", r"'a\nb'"),
+    ],
+)
+def test_names_of_files(path, shown):
+    assert quoted_path(path, 12) == shown
+    assert quoted_path("y" * 200) == "y" * 200
+    assert len(quoted_path("y" * 201)) == 200
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -279,7 +280,9 @@ def test_each_encoder_explains_its_weights(home, two):
     assert [part.weight for part in explanation.encoders] == [1.0, 0.25]
     for part, encoder in zip(explanation.encoders, two.encoder.encoders, strict=True):
         assert part.explanation == encoder.explain(QUERY)
-    assert explanation._repr_html_().count("<table") == 2
+    shown = explanation._repr_html_()
+    assert re.findall("<p>(.*?)</p><table", shown) == ["weight 1", "weight 0.25"]
+    assert shown.count("<table") == 2
 
 
 def test_components_fitted_before_make_the_encoder_again(home, two):
