@@ -119,6 +119,12 @@ class TestSynonyms:
         found = SparseEncoder.fit(["a coffee", "a leak"], ENGLISH).with_synonyms(SYNONYMS)
         assert found.rewritten("my KTR") == "my KTR"
 
+    def test_a_form_without_indexed_words_is_held_by_no_text(self):
+        """A single Chinese character is no word of the index, which has pairs of characters."""
+        found = SparseEncoder.fit(["我们没有电脑", "他有电脑"], Analyzer("zh"))
+        found = found.with_synonyms(Synonyms.of_groups([["不", "没有"]]))
+        assert found.rewritten("不 电脑") == "没有 电脑"
+
 
 class TestStored:
     @pytest.mark.parametrize("synonyms", [None, SYNONYMS])
