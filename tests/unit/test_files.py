@@ -239,6 +239,18 @@ class TestPublishedDirectory:
         assert names(tmp_path) == ["a"]
 
 
+def test_sync_tree_syncs_a_file_with_its_rights(tmp_path, monkeypatch):
+    """A file that is readable by others before, and only by its owner in what reaches the disk."""
+    (tmp_path / "inner").mkdir()
+    for name in ("a", "inner/b"):
+        (tmp_path / name).touch(0o644)
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_mode))
+    sync_tree(tmp_path)
+    modes = [stat.S_IMODE(mode) for mode in synced if stat.S_ISREG(mode)]
+    assert modes == [0o600, 0o600]
+
+
 def test_sync_tree_gives_the_owner_access(tmp_path):
     (tmp_path / "sub").mkdir(mode=0o755)
     (tmp_path / "sub" / "x").write_bytes(b"1")
