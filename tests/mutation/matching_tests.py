@@ -164,8 +164,10 @@ def main() -> int:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as names:
         names.write("\n".join(chosen))
         names.flush()
+        # the method ends the process of a test that hangs; otherwise it could wait for its threads
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-m", part,
-                   "-p", "no:randomly", "-p", "no:cacheprovider", f"--timeout={PER_TEST}", f"@{names.name}"]  # fmt: skip
+                   "-p", "no:randomly", "-p", "no:cacheprovider",
+                   f"--timeout={PER_TEST}", "--timeout-method=thread", f"@{names.name}"]  # fmt: skip
         tests = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
         try:
             return tests.wait(BUDGET if lines else None)

@@ -402,6 +402,18 @@ class TestWebArchives:
             Page("E", "E\n\ne", "http://e", {"author": "A", "url": "http://e"}),
         ]
 
+    def test_an_answer_of_another_protocol_is_no_page(self, tmp_path):
+        """A crawler keeps the addresses that it looked up, too."""
+        block = b"20261129120000\nexample.org. 300 IN A 192.0.2.1\n"
+        looked_up = (
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: dns:example.org\r\n"
+            f"Content-Type: text/dns\r\nContent-Length: {len(block)}\r\n\r\n"
+        ).encode() + block
+        content = looked_up + b"\r\n\r\n" + self.record("http://e", b"<p>e")
+        assert pages_of(tmp_path, "a.warc", content) == [
+            Page("", "e", "http://e", {"url": "http://e"})
+        ]
+
     def test_what_is_said_about_another_file(self, tmp_path):
         assert message_about(tmp_path, "a.warc", "<html>") == (
             "it is not WARC: it does not begin with WARC/; expected an archive"

@@ -12,6 +12,14 @@ from gem_index.evaluate.tuning_data import score_on_pairs
 from gem_index.vectors.specification import VectorSpec
 
 
+def test_no_value_is_tried_twice():
+    for name, values in module.GRID.items():
+        assert len(set(values)) == len(values), name
+        ordered = [value for value in values if not isinstance(value, str)]
+        assert ordered == sorted(ordered), name
+    assert list(module.FACTORS) == sorted({*module.FACTORS} - {1})
+
+
 @pytest.fixture
 def small(monkeypatch):
     """A grid of a few values."""
