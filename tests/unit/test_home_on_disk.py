@@ -74,6 +74,9 @@ class TestLeftovers:
         problems = home.verify()
         assert {problem.kind for problem in problems} == {"leftover"}
         assert all(problem.fixed for problem in problems)
+        assert {problem.detail.partition(" ")[2] for problem in problems} == {
+            "is named by no row of the database"
+        }
         named = {problem.detail.split()[0] for problem in problems}
         assert "collections/7" in named
         assert "vectors/gone-01234567" in named

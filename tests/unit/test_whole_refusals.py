@@ -1,11 +1,14 @@
 """The whole line of errors that other tests only know by some of its words."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
-from gem_index import CombinedEncoder, GemConfig, GemEncoder
+from gem_index import CombinedEncoder, Document, GemConfig, GemEncoder
 from gem_index.collection.corpus.main_topics import main_groups
 from gem_index.common.json_input import JsonError, parse_json
+from gem_index.common.notebook import html_table
 from gem_index.errors import ConfigError, InputError, RecordError
 from gem_index.evaluate.lexical_baselines import check_pairs
 from gem_index.files.inputs import user_path
@@ -173,4 +176,35 @@ def test_main_topics():
     pytest.importorskip("sklearn")
     assert said(InputError, main_groups, np.eye(2, dtype=np.float32), 3) == (
         "found 3 main topics to divide 2 topics into; expected at most 2"
+    )
+
+
+def test_a_table_in_a_notebook():
+    assert html_table(("a", "<b>"), [(1, "&"), ("x", None)]) == (
+        "<table><thead><tr><th>a</th><th>&lt;b&gt;</th></tr></thead><tbody>"
+        "<tr><td>1</td><td>&amp;</td></tr><tr><td>x</td><td>None</td></tr></tbody></table>"
+    )
+
+
+def test_archives_that_cannot_be_unpacked(tmp_path):
+    """A member with a password is refused by Python's own package."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.txt", "a text")
+    data = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + place] |= 1  # "encrypted"
+    path.write_bytes(data)
+    told = said(InputError, list, DocumentReader([path]))
+    assert told.startswith(f"{path} cannot be unpacked: ")
+    assert told.endswith(
+        "; expected an undamaged zip file without password, in a common compression"
+    )
+
+
+def test_metadata_that_json_cannot_hold():
+    told = said(InputError, Document, id="a", text="b", metadata={"x": {1, 2}})
+    assert told.startswith("the metadata 'x' of 'a' is not JSON: ")
+    assert told.endswith(
+        "; expected strings, numbers, booleans, null, and lists and objects of these"
     )
