@@ -73,6 +73,30 @@ def test_from_s3_to_s3(client, inputs, encoder, storage):
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("work", ["fit", "encode"])
+def test_the_sums_of_a_fit_lie_in_s3_until_it_is_done(
+    client, inputs, encoder, storage, tmp_path, work
+):
+    system = fsspec.filesystem("s3", **storage)
+    system.mkdir(f"sums-{work}")
+    named = {"checkpoint": f"s3://sums-{work}/of", "checkpoint_options": storage}
+    named["options"] = PartitionOptions(partition_bytes=2048)
+    kept = []
+
+    def look(stage, done, total):
+        system.invalidate_cache()
+        kept.append(len(system.find(f"sums-{work}/of")))
+
+    if work == "fit":
+        fit(client, encoder.unfitted(), inputs, progress=look, **named)
+    else:
+        found, out = encoder.unfitted(), tmp_path / "out"
+        encode(client, found, inputs, out, fit=True, progress=look, **named)
+    assert max(kept) > 0
+    look("end", 0, 0)
+    assert kept[-1] == 0
+
+
 def test_a_collection_whose_parts_and_shards_lie_in_s3(client, inputs, home, storage, monkeypatch):
     monkeypatch.setattr(sharding, "_LEAST", 100)
     system = fsspec.filesystem("s3", **storage)
