@@ -179,6 +179,24 @@ def test_a_folder_that_is_missing(tmp_path):
         Database(tmp_path / "none" / "x.sqlite3")
 
 
+def test_columns_have_the_defaults_of_the_tables(path):
+    """Two migrations gave defaults to three more columns, for the rows of that time."""
+    with Database(path).reading() as connection:
+        found = {
+            (table, column["name"]): column["default"]
+            for table in schema.metadata.tables
+            for column in inspect(connection).get_columns(table)
+        }
+    named = {
+        (table.name, column.name): f"'{column.server_default.arg}'"
+        for table in schema.metadata.tables.values()
+        for column in table.columns
+        if column.server_default is not None
+    }
+    assert len(named) == 7
+    assert {place: found[place] for place in named} == named
+
+
 def test_an_installation_in_a_folder_with_a_percent_sign(tmp_path, monkeypatch):
     """Alembic reads its settings as an INI file does, in which the sign begins a reference."""
     package = tmp_path / "50%(x)s" / "migrations"
