@@ -102,3 +102,11 @@ def test_a_command_shows_its_everyday_options_first(gem, command, everyday):
             "--power",
         ]
         assert found["Cluster"] == ["--parts", "--scheduler"]
+
+
+@pytest.mark.parametrize("group", [("db",), ("eval",), ("keys",), ("models",), ("vectors",)])
+def test_a_group_without_a_command_shows_its_help(gem, group):
+    answer, asked = gem(*group), gem(*group, "--help")
+    assert (answer.status, answer.err) == (2, "")
+    assert answer.out.rstrip() == asked.out.rstrip()
+    assert "Usage:" in answer.out

@@ -203,6 +203,14 @@ def test_examples_that_teach_nothing_are_refused(faq, examples, told):
     assert all(not each.metadata for each in faq.documents())
 
 
+def test_two_texts_of_each_label_are_enough(faq):
+    some = [each for label in WORDS for each in EXAMPLES if each["label"] == label][:2]
+    other = [each for each in EXAMPLES if each["label"] != some[0]["label"]][:2]
+    found = faq.label([*some, *other])
+    assert {each.label for each in found} == {some[0]["label"], other[0]["label"]}
+    assert [each.examples for each in found.qualities] == [2, 2]
+
+
 @pytest.mark.parametrize("record", [{"label": "a"}, {"id": "bank0", "label": [1]}, "bank0"])
 def test_a_record_of_another_form_is_named(faq, record):
     with pytest.raises(RecordError, match="examples line 2: found .*; expected an id or a text"):

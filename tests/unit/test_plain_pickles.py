@@ -86,6 +86,14 @@ def test_what_is_no_array(value):
     assert array_of(read(pickle.dumps(np.array([value], dtype=object)))) is None
 
 
+@pytest.mark.parametrize("state", [b")", b"K\x03\x85", b"K\x03N\x86", b"N", b"]"])
+def test_an_array_whose_type_has_no_order_of_bytes_is_none(state):
+    content = pickle.dumps(np.zeros(1), 2)
+    changed = re.sub(rb"(?s)\(K\x03X\x01\0\0\0<.*?tq.b", lambda _: state + b"b", content, count=1)
+    assert changed != content
+    assert array_of(read(changed)) is None
+
+
 @pytest.mark.parametrize(
     "arguments",
     [b")", b"N\x85", b"K\x01\x85", b"X\x02\0\0\0\xc4\x80\x85", b"]"],

@@ -136,6 +136,10 @@ def test_integers_that_are_short_for_certain(texts, short):
 def test_without_texts():
     found = TargetBatch(["a"], np.zeros((1, 2), np.float32), None, [{}])
     assert [each.text for each in found] == [None]
+    one = 100 + 2 * 4 + 6 * (len("a") + len("{}"))
+    two = TargetBatch(["a", "b"], np.zeros((2, 2), np.float32), None, [{}, {}])
+    for largest, sizes in ((2 * one, [2]), (2 * one - 1, [1, 1])):
+        assert [len(part) for part in two.parts(largest, bytes_of_a_number=4)] == sizes
 
 
 def test_requests_are_bounded_by_bytes_and_by_number():
