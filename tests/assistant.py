@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,6 +83,6 @@ class Assistant:
 
 
 def command(home: Path, *options: str, code: str = MAIN) -> StdioServerParameters:
-    """Return what starts ``gem-index mcp``."""
+    """Return what starts ``gem-index mcp`` of this checkout, which PYTHONPATH may name."""
     arguments = ["-c", code, "--home", str(home), "mcp", *options]
-    return StdioServerParameters(command=sys.executable, args=arguments)
+    return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))

@@ -447,6 +447,9 @@ class TestRights:
     def test_without_permission_nobody_adds(self, stored):
         with Assistant(command(stored.root, "--collection", "notes")) as assistant:
             assert list(assistant.tools()) == READING
+            [shown] = assistant.answer("list_collections")["collections"]
+            assert shown["name"] == "notes"
+            assert len(stored.collections()) > 1
             with pytest.raises(MCPError, match="no tool is named 'add'"):
                 assistant.call("add", collection="notes", documents=[{"text": "a"}])
 

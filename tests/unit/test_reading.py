@@ -187,6 +187,8 @@ class TestFormats:
     @pytest.mark.parametrize("name", ["faq.zip", "faq.jsonl.zip", "FAQ.ZIP"])
     def test_one_file_in_a_zip_file_whatever_its_name(self, tmp_path, name):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for folder in ("a folder/", "b/"):
+                archive.writestr(folder, "")
             archive.writestr("a folder/faq.jsonl", "\n".join(json.dumps(row) for row in ROWS))
             archive.writestr("__MACOSX/._faq.jsonl", "metadata")
         assert read(tmp_path / name) == EXPECTED

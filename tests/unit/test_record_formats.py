@@ -4,12 +4,13 @@ import gzip
 import io
 import itertools
 import json
+import sys
 import tracemalloc
 import zipfile
 
 import pytest
 
-from gem_index.errors import ConfigError, InputError, RecordError
+from gem_index.errors import ConfigError, InputError, MissingExtraError, RecordError
 from gem_index.readers import DocumentReader
 from gem_index.readers.parts import Part
 
@@ -343,6 +344,13 @@ class TestSpreadsheets:
     @pytest.fixture(autouse=True)
     def _needs_openpyxl(self):
         pytest.importorskip("openpyxl", reason='pip install ".[test]"')
+
+    def test_without_openpyxl_it_is_said_what_to_install(self, tmp_path, monkeypatch):
+        path = write(tmp_path / "a.xlsx", workbook(A=[["text"], ["a visa"]]))
+        monkeypatch.setitem(sys.modules, "openpyxl", None)
+        with pytest.raises(MissingExtraError) as caught:
+            read(path)
+        assert (caught.value.feature, caught.value.extra) == ("reading .xlsx", "excel")
 
     def test_a_sheet(self, tmp_path):
         import datetime
