@@ -172,10 +172,11 @@ def _type(schema: dict[str, Any]) -> str:
             f"`{json.dumps(value)}`" for value in schema.get("enum", [schema.get("const")])
         )
     kind = schema.get("type", "any JSON")
-    bounds = [
+    bounds = ["not empty"] if schema.get("minLength") == 1 else []
+    bounds += [
         words.format(f"{schema[name]:g}" if isinstance(schema[name], float) else schema[name])
         for name, words in _BOUNDS.items()
-        if name in schema
+        if name in schema and (name, schema[name]) != ("minLength", 1)
     ]
     shown = _TYPES.get(kind, kind)
     if kind == "array":
