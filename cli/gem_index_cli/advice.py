@@ -33,6 +33,7 @@ COMMANDS = {
     Action.GIVE_NAME: "gem-index import FILE NAME",
     Action.GIVE_QUERY: "give it with --query",
     Action.IMPORT_EXPORT: "import it with: gem-index import FILE",
+    Action.IMPORT_TEXTS: "to import its texts and fit a model on them, run: gem-index import FILE --fit",
     Action.INSTALL: "{line}",
     Action.LEAVE_OUT_VECTORS: (
         "leave out --vectors, or name those it was made with; gem-index status shows a collection's"

@@ -238,11 +238,18 @@ def restore(
         str | None,
         typer.Argument(metavar="[COLLECTION]", help="Its name; by default the exported one."),
     ] = None,
+    fit: Annotated[
+        bool,
+        typer.Option(
+            "--fit",
+            help="Take the documents and the configuration from the file, and fit the model on them here.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Restore a collection from a file that export wrote."""
     with progress_bar("encode") as progress:
-        made = home_of(context).import_collection(file, collection, progress)
+        made = home_of(context).import_collection(file, collection, progress, fit=fit)
     _print_status([made.status()], as_json)
 
 

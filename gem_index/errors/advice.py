@@ -26,6 +26,9 @@ class Action(Enum):
     GIVE_NAME = "name one, as home.import_collection(path, name)"
     GIVE_QUERY = "give it as query"
     IMPORT_EXPORT = "import it with home.import_collection(path)"
+    IMPORT_TEXTS = (
+        "to import its texts and fit a model on them, call home.import_collection(path, fit=True)"
+    )
     INSTALL = "{line}"
     LEAVE_OUT_VECTORS = (
         "leave out the vectors, or name those it was made with; its status shows them"

@@ -348,7 +348,12 @@ class HomeCollections:
             drop(self.workspace, name)
 
     def import_collection(
-        self, path: str | Path, name: str | None = None, progress: ProgressOption = None
+        self,
+        path: str | Path,
+        name: str | None = None,
+        progress: ProgressOption = None,
+        *,
+        fit: bool = False,
     ) -> Collection:
         """Restore a collection from an export: the documents in their order, the model bit for bit.
 
@@ -357,6 +362,11 @@ class HomeCollections:
         path : str or Path
         name : str, optional
             The name of the new collection. Default: the name of the exported collection.
+        progress : bool or callable, optional
+            See :data:`gem_index.Progress`.
+        fit : bool
+            Take the documents and the configuration from the file, and fit the model on the documents here. So the home
+            may have other word vectors, and the model in the file may be damaged.
 
         Raises
         ------
@@ -365,7 +375,7 @@ class HomeCollections:
         FingerprintMismatchError
             If the home has word vectors of the same name as the model's, but with other content.
         InputError
-            If the file is not an export; nothing is stored.
+            If the file is not an export, or was changed after its export; nothing is stored.
         NotIndexedError
             If indexing failed, but the documents are stored and searches find them.
         """
@@ -380,10 +390,14 @@ class HomeCollections:
                     f"the collection {name} exists already; expected a new name",
                     Advice(Action.GIVE_NAME),
                 )
-            documents = import_documents(self.workspace, export, name)
-            with as_not_indexed(name, documents, Action.COMPACT):
+            documents = import_documents(self.workspace, export, name, unfitted=fit)
+            fits = fit and documents > 0
+            with as_not_indexed(name, documents, Action.REFIT if fits else Action.COMPACT):
                 collection = self.collection(name)
-                collection.compact(progress)
+                if fits:
+                    collection.refit(progress)
+                else:
+                    collection.compact(progress)
         return collection
 
     def _find(self, name: str) -> CollectionRecord | None:

@@ -1,7 +1,9 @@
 """Commands on documents: show, list, count, delete, similar."""
 
+import base64
 import json
 
+import numpy as np
 import pytest
 
 
@@ -122,3 +124,20 @@ def test_similar(gem, notes):
     assert [json.loads(line)["id"] for line in only.out.splitlines()] == ["tea"]
     assert gem("similar", "notes", "none").status == 2
     assert gem("similar", "notes", "visa", "-k", "0").status == 2
+
+
+def test_an_import_may_fit_the_texts_here(gem, notes, tmp_path):
+    path = tmp_path / "exported.jsonl"
+    assert gem("export", "notes", "-o", path).status == 0
+    first, rest = path.read_text().split("\n", 1)
+    head = json.loads(first)
+    values = np.frombuffer(base64.b64decode(head["model"]["singular_values"]), "<f8")
+    head["model"]["singular_values"] = base64.b64encode((2 * values).tobytes()).decode()
+    path.write_text(f"{json.dumps(head)}\n{rest}")
+    refused = gem("import", path, "again")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err.endswith("run: gem-index import FILE --fit\n")
+    [before] = gem("status", "notes", "--json").json["collections"]
+    [after] = gem("import", path, "again", "--fit", "--json").json["collections"]
+    assert (after["name"], after["fingerprint"]) == ("again", before["fingerprint"])
+    assert (after["documents"], after["since_fit"]) == (before["documents"], 0)

@@ -1,15 +1,18 @@
 """The file that an export writes: its head and its documents, compared as a whole."""
 
+import base64
 import json
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from gem_index import Document, WeightedText
+from gem_index import Document, Home, WeightedText
 from gem_index.collection.write import exports
-from gem_index.errors import InputError
+from gem_index.errors import CorruptionError, FingerprintMismatchError, InputError
 from gem_index.text.chunking import Chunking
+from gem_index_cli.advice import COMMANDS
+from told import error_of
 
 DOCUMENTS = [
     Document(id="1", text="签证 a visa", metadata={"ü": "é", "n": [1, None]}),
@@ -124,3 +127,91 @@ def test_a_folder_that_does_not_exist_is_told(faq, tmp_path):
     assert str(refused.value) == (
         f"cannot write {path}: no such file or directory; expected a writable folder with room"
     )
+
+
+def changed_model(path, **fields):
+    """Replace fields of the model in an export."""
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        head = json.loads(table.schema.metadata[b"gem_index"])
+        head["model"] |= fields
+        pq.write_table(table.replace_schema_metadata({b"gem_index": json.dumps(head)}), path)
+        return
+    first, rest = path.read_text().split("\n", 1)
+    head = json.loads(first)
+    head["model"] |= fields
+    path.write_text(f"{json.dumps(head)}\n{rest}")
+
+
+class TestChangedModels:
+    """A file whose model is not the one that was fitted."""
+
+    @pytest.fixture
+    def export(self, home, faq, tmp_path):
+        def export(ending, **fields):
+            home.build("pets", DOCUMENTS, vectors="tiny", prior=0)
+            pets = home.collection("pets")
+            pets.set_synonyms([["visa", "permit"]])
+            path = tmp_path / f"pets{ending}"
+            pets.export(path)
+            model = head_of(path)["model"]
+            values = np.frombuffer(base64.b64decode(model["singular_values"]), "<f8")
+            other = base64.b64encode((values * 2).tobytes()).decode()
+            changed_model(path, **{"singular_values": other, **fields})
+            return path
+
+        return export
+
+    @pytest.mark.parametrize(
+        ("ending", "place"), [(".jsonl", "line 1"), (".parquet", "its schema")]
+    )
+    def test_an_import_says_that_the_file_was_changed(self, home, export, ending, place):
+        path = export(ending)
+        error = error_of(InputError, home.import_collection, path, "again")
+        assert error.told(COMMANDS) == (
+            f"{path} is damaged or was changed after its export: the model in {place} is not the one that was fitted; "
+            "expected the file that export wrote: to import its texts and fit a model on them, run: gem-index import FILE "
+            "--fit"
+        )
+        assert str(error).endswith(", call home.import_collection(path, fit=True)")
+        assert "again" not in home
+
+    @pytest.mark.parametrize("ending", [".jsonl", ".parquet"])
+    def test_its_texts_are_imported_and_fitted(self, home, export, ending):
+        again = home.import_collection(export(ending), "again", fit=True)
+        pets = home.collection("pets")
+        assert list(again.documents()) == list(pets.documents())
+        assert again.encoder.fingerprint == pets.encoder.fingerprint
+        assert again.synonyms == pets.synonyms
+        assert [hit.id for hit in again.search("visa")] == [hit.id for hit in pets.search("visa")]
+        assert again.status().since_fit == again.status().index.tail == 0
+
+    def test_other_word_vectors_of_the_name_are_taken(self, home, export):
+        """Only a fit here can use them: the model in the file belongs to the others."""
+        path = export(".jsonl", vectors_fingerprint="0" * 64)
+        error_of(FingerprintMismatchError, home.import_collection, path, "again")
+        again = home.import_collection(path, "again", fit=True)
+        assert again.encoder.fingerprint == home.collection("pets").encoder.fingerprint
+
+    def test_a_calibration_belongs_to_the_model_of_the_file(self, home, export, tmp_path):
+        path = export(".jsonl")
+        first, rest = path.read_text().split("\n", 1)
+        modes = {"dense": {"min_score": 0.5, "reached": 1, "wrong": None}}
+        kept = {"modes": modes, "queries": 9, "known_answers": False, "documents": 3}
+        head = json.loads(first) | {"calibration": json.dumps({**kept, "fingerprint": "f"})}
+        path.write_text(f"{json.dumps(head)}\n{rest}")
+        again = home.import_collection(path, "again", fit=True)
+        assert again.status().calibration == "missing"
+
+    def test_damaged_word_vectors_of_the_home_are_no_fault_of_the_file(self, home, export):
+        path = export(".jsonl")
+        folder = next(folder for folder in (home.root / "vectors").iterdir())
+        (folder / "vectors.json").write_text("{")
+        error = error_of(CorruptionError, Home(home.root).import_collection, path, "again")
+        assert str(error).startswith("the word vectors in ")
+
+    @pytest.mark.parametrize("fit", [False, True])
+    def test_a_collection_without_documents(self, home, faq, tmp_path, fit):
+        home.create_collection("none", vectors="tiny").export(tmp_path / "none.jsonl")
+        again = home.import_collection(tmp_path / "none.jsonl", "again", fit=fit)
+        assert (len(again), again.status().fitted) == (0, 0)

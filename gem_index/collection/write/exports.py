@@ -41,8 +41,9 @@ TEXTS = ("fingerprint", "vectors", "vectors_fingerprint", "config", "recipe", "c
 
 @dataclass(frozen=True)
 class Export:
-    """The content of an export: the collection's name, index kind and model, and a function that reads the documents."""
+    """The file of an export, the collection's name, index kind and model, and a function that reads the documents."""
 
+    path: Path
     name: str
     index_kind: str
     model: ModelRecord

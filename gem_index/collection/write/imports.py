@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from gem_index.collection.state.calibration import Calibration
-from gem_index.collection.state.models import open_encoder
+from gem_index.collection.state.models import (
+    open_encoder,
+    open_unfitted,
+    open_vectors,
+    record_of,
+)
 from gem_index.collection.write.exports import (
     BINARY,
     COLUMNS,
@@ -23,11 +28,11 @@ from gem_index.collection.write.exports import (
 )
 from gem_index.common.json_input import JsonError, parse_json
 from gem_index.documents import EXPORT_FORMAT, Document
-from gem_index.errors import ConfigError, InputError
+from gem_index.errors import Action, Advice, ConfigError, CorruptionError, InputError
 from gem_index.errors.quoting import quoted, quoted_error, quoted_path
 from gem_index.files.arrow import load_pyarrow
 from gem_index.files.inputs import open_input
-from gem_index.gem.combined import MOST_ENCODERS
+from gem_index.gem.combined import MOST_ENCODERS, Encoder
 from gem_index.gem.config import GemConfig
 from gem_index.index.kinds import check_kind
 from gem_index.readers import DocumentReader
@@ -140,6 +145,7 @@ def _export(path: Path, head: Any, rows: Callable[[], Iterator[Any]]) -> Export:
                 raise _damaged(path, f"of a document {reason}") from error
 
     return Export(
+        path,
         name,
         kind,
         model,
@@ -301,8 +307,19 @@ def _numbers(fields: dict[str, Any], name: str) -> bytes | None:
     return base64.b64decode(_field(fields, name, str), validate=True)
 
 
-def import_documents(workspace: Workspace, export: Export, name: str) -> int:
+def import_documents(
+    workspace: Workspace, export: Export, name: str, *, unfitted: bool = False
+) -> int:
     """Create a collection with the model and the documents of an export, in one transaction; no index is built.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    export : Export
+    name : str
+    unfitted : bool
+        Take only the configuration of the model, with this home's word vectors of the same names. A calibration is not
+        taken, because it belongs to the model.
 
     Returns
     -------
@@ -314,13 +331,18 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
     FingerprintMismatchError
         If the home has word vectors of the same name as the model's, but with other content.
     InputError
-        If a document is damaged.
+        If a document is damaged, or the model is not the one that was fitted.
     """
-    encoder = open_encoder(workspace, export.model)
+    if unfitted:
+        with workspace.database.reading() as connection:
+            encoder = open_unfitted(workspace, export.model, connection)
+        model = record_of(encoder, [part.vectors for part in export.model.encoders])
+    else:
+        encoder, model = _fitted(workspace, export), export.model
     check_kind(export.index_kind, encoder.dimension)
     with workspace.database.writing() as connection:
         names = CollectionRepository(connection)
-        model_id = ModelRepository(connection).add(export.model)
+        model_id = ModelRepository(connection).add(model)
         record = names.add(
             name,
             model_id,
@@ -330,13 +352,30 @@ def import_documents(workspace: Workspace, export: Export, name: str) -> int:
             export.analysis,
             export.description,
         )
-        names.use_calibration(record.id, export.calibration)
+        names.use_calibration(record.id, "" if unfitted else export.calibration)
         names.use_synonyms(record.id, export.synonyms)
         documents = DocumentRepository(connection, record.id)
         added = documents.upsert(export.documents()).added
         if encoder.fitted:
             names.use_model(record.id, model_id, documents.last_seq(), added)
     return added
+
+
+def _fitted(workspace: Workspace, export: Export) -> Encoder:
+    """Return the encoder of an export, which must be the one that was fitted."""
+    for part in export.model.encoders:
+        open_vectors(
+            workspace, part.vectors
+        )  # here, because damage of the home is not one of the file
+    try:
+        return open_encoder(workspace, export.model)
+    except CorruptionError as error:
+        place = "its schema" if export.path.suffix == ".parquet" else "line 1"
+        raise InputError(
+            f"{quoted_path(export.path)} is damaged or was changed after its export: the model in {place} is not the one "
+            "that was fitted; expected the file that export wrote",
+            Advice(Action.IMPORT_TEXTS),
+        ) from error
 
 
 def _damaged(path: Path, problem: str) -> InputError:
