@@ -159,7 +159,7 @@ def user_path(name: str | Path) -> Path:
         path = Path(name).expanduser()
     except RuntimeError as error:
         raise InputError(
-            f"the path is {quoted(str(name))}, and there is no such home folder; expected a known user's name after ~"
+            f"the path is {quoted(str(name))}, but no user has this name; expected a known user's name after ~"
         ) from error
     if "\0" in str(path):
         raise InputError(f"the path is {quoted(str(name))}; expected one without a zero byte")

@@ -6,13 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from gem_index import Home
 from gem_index.collection import Collection
 from gem_index.collection.corpus.drift import Drift
 from gem_index.collection.corpus.labels import DocumentLabel, LabelQuality, Labels
 from gem_index.collection.corpus.novelty import NovelDocument, Novelty, Share
 from gem_index.collection.state.calibration import Calibration, ModeCalibration
-from gem_index.home.key_library import digest_of
 
 SHARES = (Share(0.5, 0.25, 0.75, 0.125), Share(0.0625, 0, 1, 0.03125))
 
@@ -175,20 +173,3 @@ def test_a_calibration(gem, replaced, known, told):
         "lexical - 0 -",
         "Searches of faq now mark weak results; --min-score auto leaves them out.",
     ]
-
-
-def test_removed_keys(gem, tmp_path):
-    home = Home(tmp_path / "home")
-    for maker in ("lead", "other"):
-        digest = digest_of(gem("keys", "add", maker, "--allow", "keys").out.strip())
-        for number in (1, 2):
-            home.keys.add(f"{maker}-{number}", maker=digest)
-    assert shown(gem("keys", "remove", "lead")) == [
-        "removed the key lead",
-        "2 keys that it made are left: lead-1, lead-2",
-    ]
-    assert shown(gem("keys", "remove", "other", "--made")) == [
-        "removed the key other",
-        "removed the keys that it made: other-1, other-2",
-    ]
-    assert shown(gem("keys", "remove", "lead-1")) == ["removed the key lead-1"]

@@ -44,7 +44,9 @@ class TestKeys:
                 home.keys.add(f"{maker}-{number}", maker=digest)
         assert "lead-1: read, of " in gem("keys", "list").out
         assert gem("keys", "list").out.count(", made by lead\n") == 2
-        assert "2 keys that it made are left: lead-1, lead-2" in gem("keys", "remove", "lead").out
+        assert gem("keys", "remove", "lead").out == (
+            "removed the key lead\n2 keys that it made are left: lead-1, lead-2\n"
+        )
         answer = gem("keys", "remove", "other", "--made", "--json").json
         assert answer == {
             "removed": "other",
@@ -52,6 +54,12 @@ class TestKeys:
             "made_keys_left": [],
         }
         assert [each["name"] for each in gem("keys", "list", "--json").json] == ["lead-1", "lead-2"]
+        assert gem("keys", "remove", "lead-1").out == "removed the key lead-1\n"
+        digest = digest_of(gem("keys", "add", "third", "--allow", "keys").out.strip())
+        home.keys.add("third-1", maker=digest)
+        assert gem("keys", "remove", "third", "--made").out == (
+            "removed the key third\nremoved the keys that it made: third-1\n"
+        )
 
     @pytest.mark.parametrize(
         ("arguments", "told"),

@@ -1,14 +1,12 @@
 """The API reference has everything that is public, once; the pictures show what commands print."""
 
-import importlib.util
 import re
-import sys
 import xml.etree.ElementTree as ElementTree
 
 from gem_index import errors as errors_module
 from gem_index import testing
 from gem_index.public import public_names
-from pages import DOCS, ROOT, normal
+from pages import DOCS, ROOT, normal, tool
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,14 +27,6 @@ def test_every_pytest_plugin_stands_in_the_reference():
     page = (DOCS / "reference" / "api" / "testing.md").read_text()
     for name in re.findall(r"gem_index\.testing\.\w+", testing.__doc__):
         assert f"`{name}`" in page
-
-
-def tool(name):
-    """A module of docs/tools."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / "tools" / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_reference_says_what_commands_and_docstrings_say():

@@ -144,7 +144,7 @@ def test_parts_of_a_text(weights, told):
 
 def test_paths():
     assert said(InputError, user_path, "~nobody-here/a") == (
-        "the path is '~nobody-here/a', and there is no such home folder; expected a known user's name after ~"
+        "the path is '~nobody-here/a', but no user has this name; expected a known user's name after ~"
     )
     assert said(InputError, user_path, "a\0b") == (
         r"the path is 'a\x00b'; expected one without a zero byte"

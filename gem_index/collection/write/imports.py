@@ -363,10 +363,9 @@ def import_documents(
 
 def _fitted(workspace: Workspace, export: Export) -> Encoder:
     """Return the encoder of an export, which must be the one that was fitted."""
+    # opened first, because damaged word vectors of the home raise the same error as a changed model in the file
     for part in export.model.encoders:
-        open_vectors(
-            workspace, part.vectors
-        )  # here, because damage of the home is not one of the file
+        open_vectors(workspace, part.vectors)
     try:
         return open_encoder(workspace, export.model)
     except CorruptionError as error:
